@@ -55,7 +55,6 @@ def templates() -> jinja2.Environment:
     environment.filters |= {
         "title": title,
         "model": lambda name: Markup(model(name)),
-        "colour": colour,
         "folded": lambda text: Markup(folding(escape(text), len(text))),
         "term": lambda *words: Markup(term(*words)),
         "painted": lambda name: Markup(painted(name)),

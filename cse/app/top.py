@@ -313,13 +313,8 @@ def models_form(state: AppState, key: gr.Textbox) -> tuple[gr.CheckboxGroup, gr.
         except (ValueError, OSError) as error:
             return gr.skip(), html.alert(str(error)), gr.skip(), gr.skip(), None
         update = gr.update(choices=model_choices(state.models.columns), value=[*chosen, column.name])
-        return (
-            update,
-            html.hint(f"{title(column.name)} is in every place. {ADDING}"),
-            number + 1,
-            gr.update(visible=True),
-            None,
-        )
+        said = html.hint(f"{title(column.name)} is in every place. {ADDING}")
+        return update, said, number + 1, gr.update(visible=True), None
 
     def take(chosen: list[str], number: int) -> tuple[Any, ...]:
         state.models.remove_added()

@@ -194,13 +194,10 @@ def _open(
     references = [
         resolve(name, pooling, family, lenient=True) for name, pooling in zip((start, result), poolings, strict=True)
     ]
-    plain = [reference.kind is Kind.BACKBONE for reference in references]
-    unused = [
-        name for name, pooling, taker in zip((start, result), poolings, plain, strict=True)
-        if pooling and not (taker or (len(named) == 1 and any(plain)))
-    ]  # fmt: skip
-    if unused:
-        raise ValueError(f"{unused[0]} has its own pooling; leave out `pooling`, or give {OWN_POOLING} for it")
+    models = zip((start, result), poolings, references, strict=True)
+    unread = [name for name, pooling, reference in models if pooling and reference.kind is not Kind.BACKBONE]
+    if len(unread) == 2 or (unread and len(named) == 2):  # one pooling is for those of both models that take it
+        raise ValueError(f"{unread[0]} has its own pooling; leave out `pooling`, or give {OWN_POOLING} for it")
     if family and not any(reference.family for reference in references):
         raise ValueError(f"neither {start} nor {result} is read as a `family`; leave it out")
     encoders = tuple(open_model(reference) for reference in references)

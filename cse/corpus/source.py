@@ -150,8 +150,10 @@ def label_names(schema: pa.Schema) -> dict[str, list[str]]:
 
 def named_rows(stream: Any) -> Iterator[dict[str, Any]]:
     """Yield the rows of a stream of the package datasets, with the names of labels in place of their numbers."""
-    kinds = (stream.features or {}).items()
-    labels = {column: kind.names for column, kind in kinds if type(kind).__name__ == "ClassLabel"}
+    labels = label_names(stream.features.arrow_schema) if stream.features else {}
+    if not labels:
+        yield from stream
+        return
     for row in stream:
         yield {**row, **{column: _label_name(row.get(column), names) for column, names in labels.items()}}
 
@@ -171,9 +173,10 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 def plain_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[Batch]:
     """Yield batches of any schema in the plain one of `plain_schema`, with their row numbers."""
-    first = 1
+    first, labels = 1, None
     for batch in chain.from_iterable(map(_unpacked, batches)):
-        labels, arrays = label_names(batch.schema), []
+        labels = label_names(batch.schema) if labels is None else labels  # all batches have one schema
+        arrays = []
         for name, column, entry in zip(batch.schema.names, batch.columns, schema, strict=True):
             if name in labels:
                 column = pa.array([_label_name(number, labels[name]) for number in column.to_pylist()], entry.type)

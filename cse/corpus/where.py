@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from cse.corpus.corpus import free_name
+from cse.corpus.dialect import DATE
 from cse.corpus.source import is_json
 
 log = logging.getLogger("cse.corpus")
@@ -25,8 +26,9 @@ COMMA_NUMBER, THOUSANDS = re.compile(r"[-+]?(0|[1-9]\d*)(,\d+)?"), re.compile(r"
 BY_SIZE, BY_NULL = re.compile(r"[<>]|\bbetween\b", re.IGNORECASE), re.compile(r"\bnull\b", re.IGNORECASE)
 AMOUNT = re.compile(r"\D{0,4}\d[\d.,]*\D{0,4}")  # 1,5 or $1,200 or 5 %
 BARE_DATE = re.compile(r"\b(\d{4}([-/])\d{1,2}\2\d{1,2}|\d{1,2}/\d{1,2}/\d{4})\b")  # SQL takes it for a sum
-DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}([ T]\d.*)?")
+WHOLE_DATE = re.compile(rf"{DATE.pattern}([ T]\d.*)?")  # and perhaps a time
 ORDERED_DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d.*)?")  # its texts stand in the order of time
+QUOTED = re.compile(r"""'(?:[^']|'')*'|"((?:[^"]|"")*)\"""")  # a text, or a name
 LONG_NUMBER = re.compile(r"[-+]?\d{19,}")  # of more than 64 bits: as numbers two ids would be one
 MOSTLY = 0.5  # of the values of a column: numbers, so that the user may take it for one of numbers
 EXAMPLE_ROWS, EXAMPLE_CHARACTERS = 1_000, 30  # looked at for an example of a condition
@@ -50,7 +52,7 @@ def rows_where(
             f'cannot read the condition {condition!r}: no column is called "{unknown}"; write a text in single quotes, '
             f"or give one of the columns {', '.join(names[:40])}"
         )
-    if bare := BARE_DATE.search(re.sub(r"""'[^']*'|"[^"]*\"""", "", condition)):
+    if bare := BARE_DATE.search(QUOTED.sub("", condition)):
         raise ValueError(
             f"cannot read the condition {condition!r}: {bare[0]} without quotes is a calculation; write '{bare[0]}'"
         )
@@ -119,8 +121,7 @@ def _named(name: str) -> str:
 
 def _quoted_names(condition: str) -> list[str]:
     """Return what stands in double quotes: SQLite takes an unknown name in them for a text, silently."""
-    tokens = re.findall(r"""'(?:[^']|'')*'|"((?:[^"]|"")*)\"""", condition)
-    return [token.replace('""', '"') for token in tokens if token]
+    return [token.replace('""', '"') for token in QUOTED.findall(condition) if token]
 
 
 def _columns_read(base: sqlite3.Connection, condition: str, names: list[str]) -> list[str]:
@@ -167,7 +168,7 @@ def _text_note(name: str, values: list[Any], by_size: bool, by_null: bool) -> st
         return f'{name!r} has cells such as {twice!r:.40} with blanks; trim("{name}") compares without them'
     if by_null and "" in texts and None not in values:
         return f"an empty cell of {name!r} is no NULL; write \"{name}\" = ''"
-    dates = {text for text in texts if DATE.fullmatch(text) and not ORDERED_DATE.fullmatch(text)}
+    dates = {text for text in texts if WHOLE_DATE.fullmatch(text) and not ORDERED_DATE.fullmatch(text)}
     if by_size and dates:
         return f"{name!r} is compared as text, and {min(dates)!r} is out of order there; write dates as 2025-01-31"
     others = {text for text in texts - {""} if not NUMBER.fullmatch(text)}

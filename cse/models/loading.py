@@ -18,7 +18,6 @@ from cse.encoder.stored_backbone import UnsupportedError, stored_head
 from cse.encoder.stored_tokenizer import OWN_KEY
 from cse.errors import ArtefactError
 from cse.files import hub
-from cse.files.checksums import CHECKSUM_CURE, check_checksums
 from cse.files.replace import read_settled
 from cse.files.weights import ANY, check_finite, find_weights, read_arrays
 from cse.files.writing import damage_named, read_json
@@ -282,7 +281,6 @@ def load_export(folder: Path, name: str, engine: type[Engine]) -> Engine:
 
     Raises ArtefactError if it is damaged or of a kind that is not readable here.
     """
-    check_checksums(folder, CHECKSUM_CURE)  # an adaptation writes them
     if not (folder / EXPORT_RECORD).is_file():
         return saved_again(folder, name, engine)
     record = read_json(folder / EXPORT_RECORD)

@@ -227,15 +227,18 @@ def settings_table(results: Results) -> list[str]:
 
 def length_table(results: Results) -> list[str]:
     """Average and STS-B dev of trainings of one seed that differ in their number of batches."""
-    base, lengths = results.get("inputs", {}).get("max_steps"), results.get("lengths", {})
-    counts = sorted({base, *(int(key.split()[-1]) for key in lengths)} - {None})
-    rows = []
-    for name in dict.fromkeys(key.split()[0] for key in lengths):
-        keys = {count: f"{name} {FIRST_SEED} {count}" for count in counts}
-        records = [results["records" if at == base else "lengths"].get(key.removesuffix(f" {base}"), {})
-                   for at, key in keys.items()]  # fmt: skip
-        scores = [_known(record.get(score)) for score in ("average", "dev") for record in records]
-        rows.append((CONFIGURATIONS[name].title, *scores))
+    of_rows: dict[str, dict[int, Any]] = {}  # the records of each row by their batches
+    for key, record in results.get("lengths", {}).items():
+        name, seed, count = key.split()
+        if int(seed) == FIRST_SEED:
+            base = {results["inputs"]["max_steps"]: results["records"].get(f"{name} {seed}", {})}
+            of_rows.setdefault(name, base)[int(count)] = record
+    counts = sorted({count for records in of_rows.values() for count in records})
+    rows = [
+        (CONFIGURATIONS[name].title,
+         *(_known(records.get(count, {}).get(score)) for score in ("average", "dev") for count in counts))
+        for name, records in of_rows.items()
+    ]  # fmt: skip
     columns = [f"{score}, {count}" for score in ("average", "STS-B dev") for count in counts]
     return _table(("row", *columns), rows or [(MISSING, *("" for _ in columns))])
 

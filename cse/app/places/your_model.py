@@ -124,13 +124,13 @@ def training_html(training: Training) -> str:
     """Return the state of a training, the first answer while it runs, and its one verdict at the end."""
     request, progress, outcome = training.request, training.progress, training.outcome
     sentence = on_page(outcome.sentence) if outcome else ""
-    table, share = "", progress.step / progress.steps if progress.steps else 0.0
+    scored, share = None, progress.step / progress.steps if progress.steps else 0.0
     report = outcome.report if outcome else None
     if report:
         scored = report_frame(report).assign(verdict="")  # the heading says it
-        table = page_html(Answer(Adaptation(), scored, {}))
     elif training.running and progress.answered:
-        table = page_html(Answer(Adaptation(), first_answer(progress.stages, request.purpose), {}))
+        scored = first_answer(progress.stages, request.purpose)
+    table = "" if scored is None else page_html(Answer(Adaptation(), scored, {}))
     method = "Adapt" if request.method == ADAPT else title(request.method)
     made = outcome.models if outcome else ()
     return html.drawn(

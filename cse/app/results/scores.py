@@ -208,8 +208,8 @@ def scoring_command(task: str, columns: Sequence[Column]) -> str:
     """Return the command that scores the columns on a task, without paths of the server."""
     words = [task]
     for option in ("model", "pooling", "family"):
-        values = dict.fromkeys(getattr(column, option) for column in columns)
-        values = {FOLDER if value and Path(value).is_absolute() else value: None for value in values}
+        raw = (getattr(column, option) for column in columns)
+        values = dict.fromkeys(FOLDER if value and Path(value).is_absolute() else value for value in raw)
         words += [word for value in values if value for word in (f"--{option}", value)]
     return command_line("evaluate", *words, "--data", task)
 
@@ -368,8 +368,8 @@ class Labels(Result):
         near[0] = f"**{near[0]}**" if alone else near[0]
         ends = [f"{row.low:.1f} to {row.high:.1f}" for row in ordered.itertuples()]
         others = {name: [f"{value:.1f}" for value in ordered[name]] for name in OF_LABELS[1:]}
-        cells = {"neighbours": near, "95 % interval": ends, **others}
-        return titled(ordered)[["model"]].assign(**cells).rename(columns={"neighbours": HELD_OUT})
+        cells = {HELD_OUT: near, "95 % interval": ends, **others}
+        return titled(ordered)[["model"]].assign(**cells)
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
         """Return what was scored."""
