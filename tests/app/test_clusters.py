@@ -40,7 +40,7 @@ from cse.app.result import by_models
 from cse.app.results import duplicates
 from cse.app.results.duplicates import Duplicates, percentile_of, tables
 from cse.app.results.groups import Groups, Neighbours, pair_of
-from cse.app.results.map import Map
+from cse.app.results.map import Map, titles_of
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, ask, page_html, read_first
 from cse.app.state import AppState, open_state
@@ -131,6 +131,10 @@ def test_groups_have_one_number_and_name_in_two_maps_only_if_they_share_their_te
     ]
     assert alike
     assert min(alike) > 0.2  # of the first map that has the group they share a third or more
+
+
+def test_no_two_groups_of_a_map_have_one_name() -> None:
+    assert titles_of([["a", "b", "c"], [], ["a", "b", "c", "d"]]) == ["a b c", "group 2", "a b c (3)"]
 
 
 def test_groups_tell_typical_and_odd_texts_and_what_other_models_do(state, drawn) -> None:

@@ -78,6 +78,7 @@ def test_a_condition_picks_rows(state, corpus) -> None:
     columns = (corpus.table[name].to_pylist() for name in ("id", "kind", "score"))
     names = [name for name, kind, score in zip(*columns, strict=True) if kind == "dog" and score > 2]
     assert sorted(set(found["id"])) == sorted(names)
+    assert f"{len(names)} rows meet the condition." in answer.notes
     said = asked(state, where="kind = 'whale'").notes
     assert said == ("'kind' holds texts, such as 'man', 'woman', 'guitar'.", "No row meets the condition.")
     for wrong in ("colour = 1", "1; drop table rows", "load_extension('x')"):

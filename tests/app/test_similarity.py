@@ -87,6 +87,9 @@ def test_an_example_is_explained_and_the_range_of_the_percentiles_is_said():
     assert said.startswith("One word reverses the meaning.")
     assert said.endswith("Random pairs that are less alike: 12.0 % in SimCSE, over 99.9 % in DCPCSE.")
     assert Similarity("a", "b").says(frame[:1]) == "Random pairs that are less alike: 12.0 % in SimCSE."
+    third = pd.DataFrame({"model": ["conpvp"], "percentile": [50.0], "random_mean": [0.3]})
+    said = Similarity("a", "b").says(pd.concat([third, frame]))
+    assert said == "Random pairs that are less alike: from 12.0 % in SimCSE to over 99.9 % in DCPCSE."
     start = pd.DataFrame({"model": ["simcse (before)"], "percentile": [50.0], "random_mean": [0.87]})
     said = Similarity("a", "b").says(pd.concat([frame[:1], start]))
     training = "Training took the mean cosine of random pairs from 0.87 to 0.10 in SimCSE."

@@ -422,6 +422,9 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path, caplog):
     padded = pa.table({"q": ["Billing", "Billing  ", "x "], "text": ["a", "b", "b"]})
     assert rows_where(padded, "q = 'Billing' and text != ''", note=notes.append).tolist() == [0]
     assert notes == ["'q' has cells such as 'Billing  ' with blanks; trim(\"q\") compares without them"]
+    notes.clear()
+    assert rows_where(padded, "trim(q) = 'Billing'", note=notes.append).tolist() == [0, 1]
+    assert notes == []
     assert rows_where(padded, "trim(q) = 'Billing'", note=notes.append).tolist() == [0, 1]
     with pytest.raises(ValueError, match="give one such as text = 'b', of"):
         rows_where(padded, "label = 1")

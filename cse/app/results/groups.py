@@ -83,9 +83,11 @@ class Groups(Result):
         if large.empty or large.idxmin() == large.idxmax():
             return ""
         split, together = frame.iloc[large.idxmin()], frame.iloc[large.idxmax()]
+        several = len(split["elsewhere"]) > 1
         return (
-            f"Other models break up “{split['name']}” most: on average {percent(large.min())} of its texts stay "
-            f"together; of “{together['name']}” {percent(large.max())} do."
+            f"{'Other models break' if several else 'The other model breaks'} up “{split['name']}” most: "
+            f"{'on average ' * several}{percent(large.min())} of its texts stay together; of “{together['name']}” "
+            f"{percent(large.max())} do."
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from cse.app.models.models import fingerprint_of
 from cse.app.models.naming import title
 from cse.app.result import Result, by_models, listed, percent, plain, whole, wide
 from cse.methods.settings import MAX_SEED
+from cse.models.fitted_texts import fitted_count, fitted_note
 
 if TYPE_CHECKING:
     from cse.analysis.topics import Names
@@ -129,7 +130,7 @@ class Map(Result):
                 if number + 1 < count:
                     yield frame
         if drawn:
-            session.notes.extend(said)
+            session.notes.extend([*said, *(fitted_notes(session, texts["text"].tolist()) if labels else ())])
         if not session.failed:
             session.state.frames.put(self.cache_key(session), (frame, dict(session.models), tuple(session.notes)))
         yield frame
@@ -262,6 +263,13 @@ def groups_of(
     return known
 
 
+def fitted_notes(session: Session, texts: Sequence[str]) -> list[str]:
+    """Return which models were fitted on some of these texts, whose label neighbours are therefore too good."""
+    counts = {title(column.name): fitted_count(column.model, texts) for column in session.columns}
+    held_out = "so its label neighbours are too good here; Results and Your model count those held out"
+    return [f"{name} was {fitted_note(count, len(set(texts)))}, {held_out}." for name, count in counts.items() if count]
+
+
 def texts_of(corpus: ChosenCorpus, rows: np.ndarray) -> pd.DataFrame:
     """Return the texts at these rows with their own columns: position, row, text and label, then the corpus's."""
 
@@ -290,9 +298,7 @@ def table(
             known = np.concatenate([known, numbers[:, None] == of[name]])
             marking += [names.words[groups[of[name] == number][0]] for number in numbers]
     words = np.array([" ".join(group) for group in marking], dtype=object)
-    titles = np.array(
-        [" ".join(group[:NAME_WORDS]) or f"group {number}" for number, group in enumerate(marking, 1)], dtype=object
-    )
+    titles = np.array(titles_of(marking), dtype=object)
     square = squared({name: made.xy for name, (made, *_) in drawn.items()})
     parts = []
     for name, (made, _, typical, _) in drawn.items():
@@ -305,6 +311,12 @@ def table(
         )[list(OWN_COLUMNS)].join(texts.drop(columns=TEXT_COLUMNS)))  # fmt: skip
     notes = word_notes(texts["text"].tolist(), (word for group in marking for word in group))
     return pd.concat(parts, ignore_index=True), [*notes, *next(iter(drawn.values()))[-1].notes(WORDS)]
+
+
+def titles_of(marking: Sequence[Sequence[str]]) -> list[str]:
+    """Return a name for each group from its first words, or its number; names that are equal have their number."""
+    names = [" ".join(words[:NAME_WORDS]) or f"group {number}" for number, words in enumerate(marking, 1)]
+    return [f"{name} ({number})" if name in names[: number - 1] else name for number, name in enumerate(names, 1)]
 
 
 def near_of(rows: pd.DataFrame) -> np.ndarray:

@@ -108,7 +108,11 @@ class Scores(Result):
                     alone = {"deviation": None, "runs": 0, "low": None, "high": None, "before": None, "mark": "",
                              "seeds": ""}  # fmt: skip
                     rows.append({"model": start, **told, "value": told["before"], "trained": 0, **alone})
-        return pd.DataFrame([row for row in rows if row["value"] is not None])
+        frame = pd.DataFrame([row for row in rows if row["value"] is not None])
+        if len(frame):  # beside a best that is not shown nothing is marked
+            shown = frame.loc[frame["mark"] == "best", "column"]
+            frame.loc[~frame["column"].isin(shown), "mark"] = ""
+        return frame
 
     def says(self, frame: pd.DataFrame) -> str:
         """Return which model is best in the first column, and whether its lead is more than noise."""
@@ -155,6 +159,7 @@ class Scores(Result):
         first = columns[0]
         return {
             "columns": columns, "lines": rows, "digits": digits, "marks": MARKS, "about": first["about"],
+            "marked": frame["mark"].any(),
             "terms": dict.fromkeys(name for column in columns for name in TERMS.get(column["score"], ())),
             "protocol": first["protocol"], "command": first["command"], "start": START, "before": BEFORE,
         }  # fmt: skip

@@ -70,9 +70,11 @@ class Search(Result):
         corpus = session.corpus
         if self.where:
             try:
-                corpus.rows_where(self.where, lambda line: session.notes.append(f"{line[:1].upper()}{line[1:]}."))
+                met = corpus.rows_where(self.where, lambda line: session.notes.append(f"{line[:1].upper()}{line[1:]}."))
             except ValueError as error:
                 raise FieldError("The condition", str(error)) from error
+            if len(met):
+                session.notes.append(f"{len(met):,} row{'s meet' if len(met) > 1 else ' meets'} the condition.")
         if corpus.note:
             session.notes.append(corpus.note)
 

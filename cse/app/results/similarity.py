@@ -92,6 +92,8 @@ class Similarity(Result):
         low, high = min(starts, key=shares.__getitem__), max(starts, key=shares.__getitem__)
         least, most = less_alike(shares[low]), less_alike(shares[high])
         where = f"{least} in {title(low)}, {most} in {title(high)}"
+        if len(starts) > 2:
+            where = f"from {least} in {title(low)} to {most} in {title(high)}"
         if least == most:
             where = f"{least} in {title(low) if len(starts) == 1 else 'every model'}"
         seen = f"Random pairs that are less alike: {where}."

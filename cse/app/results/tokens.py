@@ -29,6 +29,7 @@ SENTENCES = [
 ]
 LISTS = {"before": "Sentence", "alone": "Template alone", "after": "Denoised"}
 FAINT = 0.01  # a probability of the likeliest word that tells nothing
+LEAST_SHOWN = 0.001
 MAX_CHARACTERS = 300  # of a template
 FIELD = "The template"
 TEMPLATES = ['"[X]" is a [MASK] one', MEANS.text, MEANS_OF.text, MANUAL.text, "[X] [MASK] ."]
@@ -135,7 +136,8 @@ def doubts(after: float) -> str:
     """Return what speaks against the likeliest words after denoising, if the first has too low a probability."""
     if after >= FAINT:
         return ""
-    return f"No word stands out after denoising: the likeliest has {100 * after:.1f} %."
+    share = f"{100 * after:.1f} %" if after >= LEAST_SHOWN else "less than 0.1 %"
+    return f"No word stands out after denoising: the likeliest has {share}."
 
 
 def filled(template: str, sentence: str) -> tuple[str, str, str]:
