@@ -383,6 +383,9 @@ def test_groups_come_by_certainty_exact_ones_apart_and_a_rejected_one_keeps_its_
     )
     gone = int((~frame["kept"]).sum())
     assert f"{gone} of 174 texts would go" in asked.says(frame)
+    assert "without a text" not in asked.says(frame)
+    frame.attrs["without_text"] = 98
+    assert asked.says(frame).endswith(" 98 rows without a text: in no file.")
     rejected = Duplicates("simcse", 3.7, rejected=str(pair["first"].iloc[0])).frame(session)
     assert f"{gone - 1} of 174 texts would go" in asked.says(rejected)
     kept = {row[0] for row in tables(rejected, session)["unique.csv"][1]}

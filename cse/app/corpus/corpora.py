@@ -64,6 +64,7 @@ class ChosenCorpus:
     columns: Sequence[Column] | None = None
     note: str = ""
     rows: Sequence[int] | None = None
+    without_text = 0  # rows of the file that were left out
     table: pa.Table | None = None
     text_name: str = "text"
     label_name: str = "label"

@@ -131,7 +131,7 @@ class Duplicates(Result):
         frame.attrs = {
             **level._asdict(), "model": column.name, "texts": len(texts), "advised": near.advised.nines,
             "expected": near.by_chance(level.percentile), "curve": [place._asdict() for place in near.places],
-            "searched_by": searched_by,
+            "searched_by": searched_by, "without_text": corpus.without_text,
         }  # fmt: skip
         return frame
 
@@ -140,10 +140,11 @@ class Duplicates(Result):
         facts = frame.attrs
         merged = frame[frame["merged"]] if len(frame) else frame
         gone, groups = (int((~merged["kept"]).sum()), merged["group"].nunique()) if len(frame) else (0, 0)
+        without = f" {counted(facts['without_text'], 'row')} without a text: in no file." if facts["without_text"] else ""
         return (
             f"{gone:,} of {counted(facts['texts'], 'text')} would go, in {counted(groups, 'group')}; expected to be "
             f"wrong by chance: {expected(facts['expected'])}. Texts are linked from a cosine of {facts['cosine']:.3f} "
-            f"in {title(facts['model'])} on."
+            f"in {title(facts['model'])} on.{without}"
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
