@@ -140,7 +140,8 @@ class Duplicates(Result):
         facts = frame.attrs
         merged = frame[frame["merged"]] if len(frame) else frame
         gone, groups = (int((~merged["kept"]).sum()), merged["group"].nunique()) if len(frame) else (0, 0)
-        without = f" {counted(facts['without_text'], 'row')} without a text: in no file." if facts["without_text"] else ""
+        missing = facts["without_text"]
+        without = f" {counted(missing, 'row')} without a text: in no file." if missing else ""
         return (
             f"{gone:,} of {counted(facts['texts'], 'text')} would go, in {counted(groups, 'group')}; expected to be "
             f"wrong by chance: {expected(facts['expected'])}. Texts are linked from a cosine of {facts['cosine']:.3f} "
