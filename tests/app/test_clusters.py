@@ -137,6 +137,15 @@ def test_no_two_groups_of_a_map_have_one_name() -> None:
     assert titles_of([["a", "b", "c"], [], ["a", "b", "c", "d"]]) == ["a b c", "group 2", "a b c (3)"]
 
 
+def test_what_training_did_to_the_label_neighbours_is_said(drawn) -> None:
+    first, second = list(by_models(drawn).values())[:2]
+    pair = [first.assign(model="simcse (before)", same_topic=0.358), second.assign(model="simcse", same_topic=0.777)]
+    said = Map().says(pd.concat(pair))
+    assert said.startswith("Training took the label neighbours from 35.8 to 77.7 in SimCSE. SimCSE before training and")
+    assert "Training" not in Map().says(pd.concat([rows.assign(same_topic=None) for rows in pair]))
+    assert "Training" not in Map().says(drawn)
+
+
 def test_groups_tell_typical_and_odd_texts_and_what_other_models_do(state, drawn) -> None:
     groups = Groups("simcse").of_map(drawn)
     models, unit = by_models(drawn), vectors_of(state, "simcse")

@@ -13,7 +13,7 @@ import pandas as pd
 from cse.app.charts import chart
 from cse.app.html import LIGHT
 from cse.app.models.models import fingerprint_of
-from cse.app.models.naming import title
+from cse.app.models.naming import title, with_starts
 from cse.app.result import Result, by_models, listed, percent, plain, whole, wide
 from cse.methods.settings import MAX_SEED
 from cse.models.fitted_texts import fitted_count, fitted_note
@@ -162,8 +162,15 @@ class Map(Result):
         return [chart(points, "Maps of the texts", width=300, height=300, mark=mark, encoding=encoding)]
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return which models differ most in the neighbours of the texts."""
-        return neighbourhoods(disagreements(frame))
+        """Return what training did to the label neighbours, and which models differ most in the texts' neighbours."""
+        shares = {name: rows["same_topic"].iloc[0] for name, rows in by_models(frame).items()}
+        trained = [
+            f"{100 * shares[start]:.1f} to {100 * shares[name]:.1f} in {title(name)}"
+            for name, start in with_starts(shares).items()
+            if start and not pd.isna(shares[name])
+        ]
+        moved = f"Training took the label neighbours from {', '.join(trained)}. " if trained else ""
+        return f"{moved}{neighbourhoods(disagreements(frame))}".strip()
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the scores of the maps, by the terms that explain them."""
