@@ -67,11 +67,9 @@ def rows_where(
                     "tell apart; call one of them otherwise"
                 )
             base.execute("DROP TABLE rows")
-            by_size = bool(BY_SIZE.search(condition)) and "cast" not in condition.lower()
-            by_null, trimmed = bool(BY_NULL.search(condition)), "trim(" in condition.lower()
             columns = {name: _values(table.schema.field(name), table.column(name)) for name in needed}
             for name, (kind, values) in columns.items():
-                if kind == "TEXT" and (line := _text_note(name, values, by_size, by_null, trimmed)):
+                if kind == "TEXT" and (line := _text_note(name, values, condition)):
                     note(line)
             declared = ", ".join(f"{_quoted(name)} {kind}" for name, (kind, _) in columns.items())
             base.execute(f"CREATE TABLE rows ({position} INTEGER PRIMARY KEY{', ' * bool(declared)}{declared})")
@@ -158,15 +156,22 @@ def _values(entry: pa.Field, column: pa.ChunkedArray) -> tuple[str, list[Any]]:
     return "NUMERIC", [texts_to_numbers[value.strip()] if isinstance(value, str) else value for value in values]
 
 
-def _text_note(name: str, values: list[Any], by_size: bool, by_null: bool, trimmed: bool) -> str:
-    """Return what is said of a column of texts: of values that differ in blanks, unless they are `trimmed`, of empty
-    cells, if these are asked for, of dates that texts do not order, and of numbers, where most are.
+def _text_note(name: str, values: list[Any], condition: str) -> str:
+    """Return what is said of a column of texts in a condition: of values that differ in blanks or capitals alone, of
+    empty cells, of dates that texts do not order, and of numbers, where most are; each if it matters there.
     """
+    lower = condition.lower()
+    by_size = bool(BY_SIZE.search(condition)) and "cast" not in lower
     written = {value for value in values if isinstance(value, str)}
     texts = {value.strip() for value in written}
-    if not trimmed and (twice := next((text for text in sorted(written - texts) if text.strip() in written), "")):
+    if "trim(" not in lower and (
+        twice := next((text for text in sorted(written - texts) if text.strip() in written), "")
+    ):
         return f'{name!r} has cells such as {twice!r:.40} with blanks; trim("{name}") compares without them'
-    if by_null and "" in texts and None not in values:
+    asked = {match[0][1:-1] for match in QUOTED.finditer(condition)} & texts if "lower(" not in lower else set()
+    if other := next((text for text in sorted(texts - asked) if text.casefold() in map(str.casefold, asked)), ""):
+        return f'{name!r} has {other!r:.40}, too; lower("{name}") = {other.lower()!r:.40} meets any capitals'
+    if BY_NULL.search(condition) and "" in texts and None not in values:
         return f"an empty cell of {name!r} is no NULL; write \"{name}\" = ''"
     dates = {text for text in texts if WHOLE_DATE.fullmatch(text) and not ORDERED_DATE.fullmatch(text)}
     if by_size and dates:

@@ -425,6 +425,12 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path, caplog):
     notes.clear()
     assert rows_where(padded, "trim(q) = 'Billing'", note=notes.append).tolist() == [0, 1]
     assert notes == []
+    capitals = pa.table({"q": ["Billing", "billing", "x"]})
+    assert rows_where(capitals, "q = 'billing'", note=notes.append).tolist() == [1]
+    assert notes == ["'q' has 'Billing', too; lower(\"q\") = 'billing' meets any capitals"]
+    assert rows_where(capitals, "lower(q) = 'billing'", note=notes.append).tolist() == [0, 1]
+    assert rows_where(capitals, "q != 'x'", note=notes.append).tolist() == [0, 1]
+    assert len(notes) == 1
     assert rows_where(padded, "trim(q) = 'Billing'", note=notes.append).tolist() == [0, 1]
     with pytest.raises(ValueError, match="give one such as text = 'b', of"):
         rows_where(padded, "label = 1")
