@@ -419,13 +419,14 @@ def bench_plain(
     seeds: Seeds = 1,
     sentences: Annotated[int, typer.Option(min=2, help="Training sentences that are drawn.")] = 20_000,
     steps: Annotated[int, typer.Option(min=1, help="Batches of 64 of a training.")] = 60,
-    length: Annotated[
-        list[int] | None, typer.Option(help="Train the rows for so many batches, too; repeatable.")
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE,…", help="Train the rows with other settings, too; repeatable."),
     ] = None,
     trials: Annotated[
         bool, typer.Option("--trials", help="First try every setting of the grids on STS-B dev.")
     ] = False,
-    more: Annotated[bool, typer.Option("--more", help="Score transfer and clustering of the first seed too.")] = False,
+    more: Annotated[bool, typer.Option("--more", help="Score transfer and clustering too.")] = False,
     page: Annotated[bool, typer.Option("--page", help="Write the page beside the results, and run nothing.")] = False,
 ) -> None:
     """Train and score the papers' methods on a backbone that has seen no sentence pair; what is there is not repeated.
@@ -433,7 +434,7 @@ def bench_plain(
     Example: python -m tests.bench plain --data ../shared/data --only simcse --only promptbert --seeds 3
     """
     from cse.files.writing import read_json
-    from tests.bench.plain import CONFIGURATIONS, FIXED, Plan, run
+    from tests.bench.plain import CONFIGURATIONS, FIXED, Plan, run, variation
     from tests.bench.plain_page import write_page
 
     if page:
@@ -441,8 +442,8 @@ def bench_plain(
         return
     for name in only or ():
         check_choice("only", name, CONFIGURATIONS)
-    fixed = FIXED | {"max_steps": steps}
-    plan = Plan(data, backbone or data / "plain_backbone", work, results, fixed, sentences, length or ())
+    fixed, variations = FIXED | {"max_steps": steps}, [variation(text) for text in vary or ()]
+    plan = Plan(data, backbone or data / "plain_backbone", work, results, fixed, sentences, variations)
     run(plan, [CONFIGURATIONS[name] for name in only or CONFIGURATIONS], log, seeds=seeds, trials=trials, more=more)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import cse
+from cse.commands.cli import check_choice
 from cse.corpus.lines import text_lines
 from cse.corpus.supervised import scored_pairs
 from cse.encoder.devices import in_precision
@@ -32,6 +33,7 @@ from cse.models.checkpoint import CHECKPOINT
 
 SAMPLE_SEED, HELD_OUT = 0, 100  # every hundredth document is the backbone's held-out text
 FIXED = {"batch_size": 64, "max_steps": 60, "max_length": 32, "dropout": 0.1, "precision": "bf16"}
+VARIED = {"max_steps": int, "batch_size": int, "dropout": float, "words": int}  # `words`: the first of a sentence
 FIRST_SEED = 42
 MORE_TASKS = ("transfer", "clustering")
 Settings = Mapping[str, Any]
@@ -127,7 +129,7 @@ class Plan:
     results: Path
     fixed: Settings
     sentences: int
-    lengths: Sequence[int] = ()  # of further trainings under the same settings, in batches
+    variations: Sequence[Settings] = ()  # of further trainings: what they have instead of `fixed`
 
     def inputs(self) -> dict[str, Any]:
         """All that the records of one results file have in common."""
@@ -135,12 +137,17 @@ class Plan:
                 "texts": file_digest(self.text()), **self.fixed}  # fmt: skip
 
     def text(self) -> Path:
-        """The file of training sentences, drawn from `corpus/wiki_a` without the backbone's held-out documents."""
-        path = self.work / f"sentences-{self.sentences}.txt"
+        """The file of training sentences, drawn from `corpus/wiki_a` without the backbone's held-out documents.
+
+        The variation `words` keeps the first words of each.
+        """
+        words = self.fixed.get("words")
+        path = self.work / f"sentences-{self.sentences}{f'-{words}' if words else ''}.txt"
         if not path.is_file():
             (source,) = (self.data / "corpus").glob("wiki_a.txt*")
             sample = random.Random(SAMPLE_SEED).sample(list(_documents(text_lines(source))), self.sentences)
-            write_file(path, lambda fresh: fresh.write_text("\n".join(sample) + "\n", encoding="utf-8"))
+            kept = [" ".join(text.split()[:words]) for text in sample] if words else sample
+            write_file(path, lambda fresh: fresh.write_text("\n".join(kept) + "\n", encoding="utf-8"))
         return path
 
     @property
@@ -174,6 +181,14 @@ def open_records(plan: Plan) -> dict[str, Any]:
     return results
 
 
+def variation(text: str) -> Settings:
+    """Return the settings in `KEY=VALUE,KEY=VALUE`. Raises ValueError for a key that no variation has."""
+    changes = {key: value for key, _, value in (part.partition("=") for part in text.split(","))}
+    for key in changes:
+        check_choice("vary", key, VARIED)
+    return {key: VARIED[key](value) for key, value in changes.items()}
+
+
 def best_settings(family: str, trials: Mapping[str, Any]) -> Settings:
     """Return the settings of a family with the best score on STS-B dev, the first of its grid without a trial."""
     names = {trial_name(family, point): point for point in GRIDS[family]}
@@ -189,10 +204,10 @@ def trial_name(family: str, settings: Settings) -> str:
 def run(plan: Plan, rows: Sequence[Configuration], note: Log, *, seeds: int, trials: bool, more: bool) -> None:
     """Add what the results lack of these rows, writing them after each: seed by seed, the rows in order.
 
-    With `trials` every point of the rows' grids is scored on STS-B dev before; `more` adds transfer and clustering of
-    the first seed. A record under settings that are no longer the best is made again.
+    With `trials` every point of the rows' grids is scored on STS-B dev before; `more` adds transfer and clustering.
+    A record under settings that are no longer the best is made again.
     """
-    results = {"lengths": {}, **open_records(plan)}
+    results = {"variations": {}, **open_records(plan)}
 
     def keep(kind: str, name: str, record: dict[str, Any]) -> None:
         results[kind][name] = record
@@ -215,17 +230,18 @@ def run(plan: Plan, rows: Sequence[Configuration], note: Log, *, seeds: int, tri
                 scores = _timed(partial(_record, one, row, seed, settings))
                 keep(kind, key, {"settings": settings, "seed": seed, **scores})
         record = results["records"][name]
-        if more and not number and row.name not in OWN_SCORES and MORE_TASKS[0] not in record:
+        if more and row.name not in OWN_SCORES and MORE_TASKS[0] not in record:
             keep("records", name, record | _more(plan, row, encoder_of(plan, row, seed, settings)))
 
 
 def plans_of(plan: Plan, row: Configuration, name: str) -> dict[tuple[str, str], Plan]:
-    """Return a row's plans by kind and name of their record: the plan itself, and one for each further length."""
-    lengths = {
-        ("lengths", f"{name} {length}"): replace(plan, fixed={**plan.fixed, "max_steps": length})
-        for length in (plan.lengths if row.family else ())
-    }
-    return {("records", name): plan, **lengths}
+    """Return a row's plans by kind and name of their record: the plan itself, and one for each variation."""
+    variations = {
+        ("variations", f"{name} {' '.join(f'{key}={value}' for key, value in changes.items())}"):
+            replace(plan, fixed={**plan.fixed, **changes})
+        for changes in (plan.variations if row.family else ())
+    }  # fmt: skip
+    return {("records", name): plan, **variations}
 
 
 def _timed(scores: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -247,6 +263,7 @@ def encoder_of(plan: Plan, row: Configuration, seed: int | None, settings: Setti
     folder = plan.work / f"{row.name}-{seed}-{digest(str(sorted(inputs.items())))[:8]}"
     if not CHECKPOINT.is_marked(folder):
         resume = folder.with_name(f"{folder.name}.partial").is_dir()
+        all_settings.pop("words", None)
         cse.train(row.method, str(plan.text()), backbone=plan.backbone, output=folder, seed=seed, storage="float16",
                   resume=resume, progress=False, **all_settings)  # fmt: skip
     return cse.load(str(folder))

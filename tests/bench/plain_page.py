@@ -225,22 +225,23 @@ def settings_table(results: Results) -> list[str]:
     return _table(("method", "learning rates", *columns), rows)
 
 
-def length_table(results: Results) -> list[str]:
-    """Average and STS-B dev of trainings of one seed that differ in their number of batches."""
-    of_rows: dict[str, dict[int, Any]] = {}  # the records of each row by their batches
-    for key, record in results.get("lengths", {}).items():
-        name, seed, count = key.split()
-        if int(seed) == FIRST_SEED:
-            base = {results["inputs"]["max_steps"]: results["records"].get(f"{name} {seed}", {})}
-            of_rows.setdefault(name, base)[int(count)] = record
-    counts = sorted({count for records in of_rows.values() for count in records})
-    rows = [
-        (CONFIGURATIONS[name].title,
-         *(_known(records.get(count, {}).get(score)) for score in ("average", "dev") for count in counts))
-        for name, records in of_rows.items()
-    ]  # fmt: skip
-    columns = [f"{score}, {count}" for score in ("average", "STS-B dev") for count in counts]
-    return _table(("row", *columns), rows or [(MISSING, *("" for _ in columns))])
+def variation_table(results: Results) -> list[str]:
+    """Average and STS-B dev of trainings of the first seed that differ in one setting, beside the row's own."""
+    rows = []
+    for name, row in CONFIGURATIONS.items():
+        start = f"{name} {FIRST_SEED}"
+        varied = {key.removeprefix(start): record for key, record in results.get("variations", {}).items()
+                  if key.startswith(f"{start} ")}  # fmt: skip
+        own = {"as in the tables": results["records"].get(start, {})} if varied else {}
+        for change, record in {**own, **dict(sorted(varied.items(), key=_amount))}.items():
+            told = change.strip().replace("=", " ").replace("_", " ").replace("max steps", "batches")
+            rows.append((row.title, told, _known(record.get("average")), _known(record.get("dev"))))
+    return _table(("row", "setting", "average", "STS-B dev"), rows or [(MISSING, "", "", "")])
+
+
+def _amount(varied: tuple[str, Any]) -> tuple[str, float]:
+    setting, _, value = varied[0].partition("=")
+    return setting, float(value.split()[0])
 
 
 def token_table(results: Results) -> list[str]:
@@ -256,7 +257,7 @@ def token_table(results: Results) -> list[str]:
 
 BLOCKS = {
     "scores": main_table, "claims": claim_table, "geometry": geometry_table, "templates": template_table,
-    "removal": removal_table, "tokens": token_table, "lengths": length_table, "settings": settings_table,
+    "removal": removal_table, "tokens": token_table, "variations": variation_table, "settings": settings_table,
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import typer
 from command_line import ran
 from conftest import SENTENCES, WORDS
 
@@ -17,7 +18,7 @@ from cse.evaluation import retrieval
 from cse.evaluation.clustering import neighbour_values
 from cse.evaluation.sts import SETS
 from tests.bench import adapt, finding, recipes
-from tests.bench.plain import CONFIGURATIONS, GRIDS, trial_name
+from tests.bench.plain import CONFIGURATIONS, GRIDS, trial_name, variation
 from tests.bench.plain_page import ALONE, BLOCKS, CLAIMS, FAILS, HOLDS, MISSING, NOISE, verdict, write_page
 
 
@@ -156,20 +157,23 @@ def test_trials_choose_the_settings_and_more_tasks_are_added(data: Path, bert_fo
     assert list(results["trials"]) == [trial_name("simcse", point) for point in GRIDS["simcse"]]
     first = results["records"]["simcse 42"]
     assert first["dev"] == max(trial["dev"] for trial in results["trials"].values())
-    longer = run_plain(data, bert_folder, tmp_path, "--only", "simcse", "--length", 1, "--more")
+    longer = run_plain(
+        data, bert_folder, tmp_path, "--only", "simcse", "--vary", "max_steps=1", "--vary", "words=1", "--more"
+    )
     record = longer["records"]["simcse 42"]
-    (other,) = longer["lengths"].values()
-    assert (other["settings"], other["sts"] != first["sts"]) == (first["settings"], True)
+    shorter, cut = longer["variations"].values()
+    assert shorter["settings"] == cut["settings"] == first["settings"]
+    assert len({str(scores["sts"]) for scores in (first, shorter, cut)}) == 3
+    texts = (tmp_path / "work" / "sentences-200-1.txt").read_text().split("\n")
+    assert all(len(text.split()) == 1 for text in texts[:-1])
     assert first.items() <= record.items()
     assert (list(record["transfer"]), list(record["clustering"])) == (["TREC"], ["words"])
     run_plain(data, bert_folder, tmp_path, "--page")
     shown = f"| {record['transfer']['TREC']:.2f} | {record['clustering']['words']:.2f} |"
-    by_length = (
-        f"| SimCSE | {other['average']:.2f} | {first['average']:.2f} | {other['dev']:.2f} | {first['dev']:.2f} |"
-    )
     page = (tmp_path / "made.md").read_text()
     assert shown in page
-    assert by_length in page
+    for setting, scores in (("as in the tables", first), ("batches 1", shorter), ("words 1", cut)):
+        assert f"| SimCSE | {setting} | {scores['average']:.2f} | {scores['dev']:.2f} |" in page
 
 
 def test_a_page_keeps_its_prose(tmp_path: Path) -> None:
@@ -184,6 +188,12 @@ def test_a_page_keeps_its_prose(tmp_path: Path) -> None:
     page.write_text("# Mine\n")
     with pytest.raises(ValueError, match="no marks <!-- scores -->"):
         write_page({"trials": {}, "records": {}}, page)
+
+
+def test_a_variation_has_settings_that_are_known() -> None:
+    assert variation("max_steps=240,dropout=0.2") == {"max_steps": 240, "dropout": 0.2}
+    with pytest.raises(typer.BadParameter, match=r"rate.*choose from max_steps"):
+        variation("rate=1")
 
 
 def records(**averages: list[float]) -> dict[str, dict]:
