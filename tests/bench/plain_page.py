@@ -234,7 +234,8 @@ def variation_table(results: Results) -> list[str]:
                   if key.startswith(f"{start} ")}  # fmt: skip
         own = {"as in the tables": results["records"].get(start, {})} if varied else {}
         for change, record in {**own, **dict(sorted(varied.items(), key=_amount))}.items():
-            told = change.strip().replace("=", " ").replace("_", " ").replace("max steps", "batches")
+            told = ", ".join(change.split()) if "=" in change else change
+            told = told.replace("=", " ").replace("_", " ").replace("max steps", "batches")
             rows.append((row.title, told, _known(record.get("average")), _known(record.get("dev"))))
     return _table(("row", "setting", "average", "STS-B dev"), rows or [(MISSING, "", "", "")])
 
