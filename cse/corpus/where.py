@@ -169,7 +169,8 @@ def _text_note(name: str, values: list[Any], condition: str) -> str:
     ):
         return f'{name!r} has cells such as {twice!r:.40} with blanks; trim("{name}") compares without them'
     asked = {match[0][1:-1] for match in QUOTED.finditer(condition)} & texts if "lower(" not in lower else set()
-    if other := next((text for text in sorted(texts - asked) if text.casefold() in map(str.casefold, asked)), ""):
+    same = {text.casefold() for text in asked}
+    if same and (other := next((text for text in sorted(texts - asked) if text.casefold() in same), "")):
         return f'{name!r} has {other!r:.40}, too; lower("{name}") = {other.lower()!r:.40} meets any capitals'
     if BY_NULL.search(condition) and "" in texts and None not in values:
         return f"an empty cell of {name!r} is no NULL; write \"{name}\" = ''"
