@@ -42,6 +42,7 @@ FILE = (
 )
 MAX_STEM = 80  # characters of a file name
 NUMBERS = itertools.count(1)  # make equal values differ, since pages and events watch for a changed one
+LEAST_SHOWN = 0.0005  # a probability, which is 0.1 % when rounded
 LONG = 160  # characters that take about three lines; static/map.js has the same number
 
 
@@ -59,6 +60,7 @@ def templates() -> jinja2.Environment:
         "term": lambda *words: Markup(term(*words)),
         "painted": lambda name: Markup(painted(name)),
         "bar": lambda *shares: Markup(bar(*shares)),
+        "likely": likely,
     }
     return environment
 
@@ -69,6 +71,11 @@ def drawn(file: str, part: str, /, **values: Any) -> Markup:
         return Markup()
     macro = getattr(templates().get_template(f"{file}.html").make_module(values), part, None)
     return Markup(macro() if macro else "")
+
+
+def likely(probability: float) -> str:
+    """Return the probability of a token in percent."""
+    return f"{100 * probability:.1f} %" if probability >= LEAST_SHOWN else "< 0.1 %"
 
 
 def model(name: str) -> str:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pandas as pd
 
 from cse.app import validation
-from cse.app.models.naming import BEFORE, title
+from cse.app.models.naming import BEFORE, title, with_starts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -228,6 +228,16 @@ def equal_starts(models: Mapping[str, str]) -> list[str]:
         f"{listed(names)} are the same before training: the backbone alone, read in one way."
         for names in starts.values() if len(names) > 1
     ]  # fmt: skip
+
+
+def moved_by_training(what: str, values: Mapping[str, Any], shown: Callable[[Any], str]) -> str:
+    """Return from what to what training took a value of the models that stand beside their start; "" of none."""
+    moves = [
+        f"{shown(values[start])} to {shown(values[name])} in {title(name)}"
+        for name, start in with_starts(values).items()
+        if start and not pd.isna(values[name])
+    ]
+    return f"Training took the {what} from {', '.join(moves)}." if moves else ""
 
 
 def percent(share: float) -> str:

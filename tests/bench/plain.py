@@ -196,9 +196,9 @@ def best_settings(family: str, trials: Mapping[str, Any]) -> Settings:
     return names[max(scores, key=lambda name: scores[name])] if scores else GRIDS[family][0]
 
 
-def trial_name(family: str, settings: Settings) -> str:
-    """Return the key of a point of a grid in the results."""
-    return " ".join([family, *(f"{name}={value:g}" for name, value in settings.items())])
+def trial_name(name: str, settings: Settings) -> str:
+    """Return the key of these settings of a family or a run in the results."""
+    return " ".join([name, *(f"{name}={value:g}" for name, value in settings.items())])
 
 
 def run(plan: Plan, rows: Sequence[Configuration], note: Log, *, seeds: int, trials: bool, more: bool) -> None:
@@ -237,10 +237,9 @@ def run(plan: Plan, rows: Sequence[Configuration], note: Log, *, seeds: int, tri
 def plans_of(plan: Plan, row: Configuration, name: str) -> dict[tuple[str, str], Plan]:
     """Return a row's plans by kind and name of their record: the plan itself, and one for each variation."""
     variations = {
-        ("variations", f"{name} {' '.join(f'{key}={value}' for key, value in changes.items())}"):
-            replace(plan, fixed={**plan.fixed, **changes})
+        ("variations", trial_name(name, changes)): replace(plan, fixed={**plan.fixed, **changes})
         for changes in (plan.variations if row.family else ())
-    }  # fmt: skip
+    }
     return {("records", name): plan, **variations}
 
 

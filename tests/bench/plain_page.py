@@ -232,11 +232,16 @@ def variation_table(results: Results) -> list[str]:
         start = f"{name} {FIRST_SEED}"
         varied = {key.removeprefix(start): record for key, record in results.get("variations", {}).items()
                   if key.startswith(f"{start} ")}  # fmt: skip
-        own = {"as in the tables": results["records"].get(start, {})} if varied else {}
-        for change, record in {**own, **dict(sorted(varied.items(), key=_amount))}.items():
-            told = ", ".join(change.split()) if "=" in change else change
-            told = told.replace("=", " ").replace("_", " ").replace("max steps", "batches")
-            rows.append((row.title, told, _known(record.get("average")), _known(record.get("dev"))))
+        if not varied:
+            continue
+        known = {"as in the tables": results["records"].get(start, {})}
+        for changes, record in sorted(varied.items(), key=_amount):
+            told = ", ".join(changes.split()).replace("=", " ").replace("_", " ")
+            known[told.replace("max steps", "batches")] = record
+        rows += [
+            (row.title, told, _known(record.get("average")), _known(record.get("dev")))
+            for told, record in known.items()
+        ]
     return _table(("row", "setting", "average", "STS-B dev"), rows or [(MISSING, "", "", "")])
 
 

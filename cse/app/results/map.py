@@ -13,8 +13,8 @@ import pandas as pd
 from cse.app.charts import chart
 from cse.app.html import LIGHT
 from cse.app.models.models import fingerprint_of
-from cse.app.models.naming import title, with_starts
-from cse.app.result import Result, by_models, listed, percent, plain, whole, wide
+from cse.app.models.naming import title
+from cse.app.result import Result, by_models, listed, moved_by_training, percent, plain, whole, wide
 from cse.methods.settings import MAX_SEED
 from cse.models.fitted_texts import fitted_count, fitted_note
 
@@ -130,7 +130,7 @@ class Map(Result):
                 if number + 1 < count:
                     yield frame
         if drawn:
-            session.notes.extend([*said, *(fitted_notes(session, texts["text"].tolist()) if labels else ())])
+            session.notes.extend([*said, *(fitted_notes(session, sentences) if labels else ())])
         if not session.failed:
             session.state.frames.put(self.cache_key(session), (frame, dict(session.models), tuple(session.notes)))
         yield frame
@@ -164,13 +164,8 @@ class Map(Result):
     def says(self, frame: pd.DataFrame) -> str:
         """Return what training did to the label neighbours, and which models differ most in the texts' neighbours."""
         shares = {name: rows["same_topic"].iloc[0] for name, rows in by_models(frame).items()}
-        trained = [
-            f"{100 * shares[start]:.1f} to {100 * shares[name]:.1f} in {title(name)}"
-            for name, start in with_starts(shares).items()
-            if start and not pd.isna(shares[name])
-        ]
-        moved = f"Training took the label neighbours from {', '.join(trained)}. " if trained else ""
-        return f"{moved}{neighbourhoods(disagreements(frame))}".strip()
+        moved = moved_by_training("label neighbours", shares, lambda share: f"{100 * share:.1f}")
+        return f"{moved} {neighbourhoods(disagreements(frame))}".strip()
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the scores of the maps, by the terms that explain them."""

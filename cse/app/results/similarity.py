@@ -14,7 +14,7 @@ import pandas as pd
 from cse.analysis.calibration import BINS, HIGHEST, LOWEST, normalised_ranks
 from cse.app.charts import by_model, chart
 from cse.app.models.naming import title, with_starts
-from cse.app.result import Result, by_models, choice, decimals, lines, listed, stacked, text, titled
+from cse.app.result import Result, by_models, choice, decimals, lines, listed, moved_by_training, stacked, text, titled
 from cse.app.validation import LIST, PAIR, FieldError
 
 if TYPE_CHECKING:
@@ -97,12 +97,7 @@ class Similarity(Result):
         if least == most:
             where = f"{least} in {title(low) if len(starts) == 1 else 'every model'}"
         seen = f"Random pairs that are less alike: {where}."
-        trained = [
-            f"{decimals(means[start], 2)} to {decimals(means[name], 2)} in {title(name)}"
-            for name, start in starts.items()
-            if start
-        ]
-        moved = f"Training took the mean cosine of random pairs from {', '.join(trained)}." if trained else ""
+        moved = moved_by_training("mean cosine of random pairs", means, lambda mean: decimals(mean, 2))
         return " ".join(part for part in (lesson, seen, moved) if part)
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:

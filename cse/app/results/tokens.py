@@ -11,6 +11,7 @@ import pandas as pd
 from cse.app import validation
 from cse.app.charts import by_model, chart, intervals, tips
 from cse.app.corpus.corpora import DEMO
+from cse.app.html import likely
 from cse.app.models.naming import title, with_starts
 from cse.app.result import Result, by_models, listed, number, stacked, text, titled, whole
 from cse.methods.templates import MANUAL, MEANS, MEANS_OF
@@ -29,7 +30,6 @@ SENTENCES = [
 ]
 LISTS = {"before": "Sentence", "alone": "Template alone", "after": "Denoised"}
 FAINT = 0.01  # a probability of the likeliest word that tells nothing
-LEAST_SHOWN = 0.001
 MAX_CHARACTERS = 300  # of a template
 FIELD = "The template"
 TEMPLATES = ['"[X]" is a [MASK] one', MEANS.text, MEANS_OF.text, MANUAL.text, "[X] [MASK] ."]
@@ -136,8 +136,7 @@ def doubts(after: float) -> str:
     """Return what speaks against the likeliest words after denoising, if the first has too low a probability."""
     if after >= FAINT:
         return ""
-    share = f"{100 * after:.1f} %" if after >= LEAST_SHOWN else "less than 0.1 %"
-    return f"No word stands out after denoising: the likeliest has {share}."
+    return f"No word stands out after denoising: the likeliest has {likely(after)}."
 
 
 def filled(template: str, sentence: str) -> tuple[str, str, str]:
