@@ -111,7 +111,7 @@ def as_json(answer: Answer, address: str = "") -> str:
     facts = {
         "result": answer.result.key, "inputs": answer.result.inputs(), "corpus": answer.corpus_label,
         "models": answer.models, "seeds": answer.seeds, "failed": answer.failed, "version": answer.version,
-        "rows": records(answer.frame),
+        "facts": answer.result.facts(answer.frame) if len(answer.frame) else [], "rows": records(answer.frame),
     }  # fmt: skip
     return json.dumps(facts, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 

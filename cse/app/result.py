@@ -97,7 +97,8 @@ class Result:
 
     `key` names the endpoint, the files, and the macro in the template that is named as the result's module; `title`
     heads the part of the page; `summary` describes the endpoint where it does not answer the table. `lane` is the queue
-    that it waits in. A `live` result answers while its fields are edited, any other when its button is pressed. `plots`
+    that it waits in. All answer while their fields are edited; one that is not `live` waits for its button where there
+    is no answer: at first, and for another sentence, corpus or other models. `plots`
     is the number of its charts on the page.
     """
 
@@ -158,7 +159,7 @@ class Result:
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
         """Return sentences on the numbers of a frame that is not empty, for the caption of a table or figure."""
-        return [frame[name].iloc[0] for name in ("about", "protocol") if name in frame]
+        return []
 
     def answer(self, frame: pd.DataFrame) -> Any:
         """Return the endpoint's answer, the records of the frame by model; failed models are added to it."""

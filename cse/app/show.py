@@ -212,7 +212,7 @@ def section(
     triggers, quiet = asking(kind, own, button)
     lane = {**lane_of(kind), "show_progress_on": output}
     # By default Gradio drops what is asked while an answer is under way: a visitor who types on would keep the old one.
-    gr.on([*triggers, *quiet], *runs, trigger_mode="always_last" if kind.live else "once", **lane)
+    gr.on([*triggers, *quiet], *runs, trigger_mode="always_last", **lane)
     empty = json.dumps(["", *[{"__type__": "update", "value": None, "visible": False}] * len(plots)])
     for source in read.values():
         source.change(None, None, outputs, js=f"() => {empty}", **HIDDEN)  # type: ignore[attr-defined]
@@ -297,9 +297,7 @@ def asking(
 ) -> tuple[list[Any], list[Any]]:
     """Return the events that ask for an answer: those that make an entry in the browser's history, and quiet ones."""
     texts = [each for each in fields.values() if isinstance(each, gr.Textbox)]
-    triggers = [each.submit for each in texts]
-    if button is not None:
-        return [button.click, *triggers], []
+    triggers = [each.submit for each in texts] + ([button.click] if button is not None else [])
     quiet: list[Any] = [each.release for each in fields.values() if isinstance(each, gr.Slider)]
     quiet += [each.input for each in fields.values() if isinstance(each, (gr.Dropdown, gr.Radio))]
     if texts:

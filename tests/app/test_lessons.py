@@ -74,7 +74,7 @@ def test_a_lessons_number_is_the_pages_number(state) -> None:
     step = step_at("mask", 4)
     frame = ask(state, Tokens, {**step.inputs, "models": ["promptbert"]}).frame
     lists = {key: rows["token"].tolist() for key, rows in frame.groupby("list")}
-    shared = [word for word in lists["before"] if word in lists["alone"]]
+    shared = [word for word in lists["sentence"] if word in lists["template"]]
     assert measured(state, step)[1][0] == f"Of 8 words the template says alone: PromptBERT {len(shared)}."
     step = step_at("prefix", 2)
     rows = ask(state, Prefix, step.inputs).frame.set_index("layers")

@@ -51,7 +51,7 @@ def test_tokens_are_those_of_the_logits_on_page_in_file_and_for_programs(state, 
     for name in ("simcse", "promptbert"):
         encoder = encoder_of(state, name)
         spoken, alone = encoder.mask_logits(SENTENCE)
-        for key, logits in {"before": spoken, "alone": alone, "after": spoken - share * alone}.items():
+        for key, logits in {"sentence": spoken, "template": alone, "denoised": spoken - share * alone}.items():
             rows = answer.frame.query("model == @name and list == @key")
             expected = likeliest(encoder, logits, 4)
             assert rows["token"].tolist() == [token for token, _ in expected]
@@ -82,7 +82,7 @@ def test_models_that_read_no_mask_are_named_once_and_a_start_stands_beside_its_m
 def test_the_sentence_counts_the_words_of_the_template(state) -> None:
     answer = ask(state, Tokens, {"sentence": SENTENCE, "k": 6, "models": ["promptbert"]})
     lists = {name: set(rows["token"]) for name, rows in answer.frame.groupby("list")}
-    before, after = (len(lists[name] & lists["alone"]) for name in ("before", "after"))
+    before, after = (len(lists[name] & lists["template"]) for name in ("sentence", "denoised"))
     assert answer.result.says(answer.frame) == (
         f"Words that come from the template, not the sentence: {before} of 6 from PromptBERT, {after} after denoising."
     )

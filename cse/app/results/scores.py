@@ -74,7 +74,8 @@ class Scores(Result):
         """Return a row for each model and column of the board: the score with its 95 % interval, and the one before.
 
         `mark` is "best", "alike" (not significantly different from the best) or "", `apart` says that the best one is
-        significantly so. `low` and `high` are empty where a single run leaves the noise unknown. Where the visitor has
+        significantly so. `low` and `high` are empty where a single run leaves the noise unknown. `attrs` has the task's
+        `about`, `protocol` and `command`. Where the visitor has
         chosen some of the models, other ones and untrained readings are left out.
         """
         board = board_of(session.state, self.task)
@@ -95,12 +96,10 @@ class Scores(Result):
             lower = board.columns[0].score in board.task.lower
             return float("inf") if figure is None else figure.value if lower else -figure.value
 
-        about = {"about": board.task.summary, "protocol": " ".join(protocol_lines(board)),
-                 "command": as_called(board.results.command)}  # fmt: skip
         rows = []
         for number in range(len(board.columns)):
             for label in sorted(board.rows, key=rank):
-                name, told = names[label], {**figure_of(board, label, number), **about}
+                name, told = names[label], figure_of(board, label, number)
                 if name in asked or (name not in own and own <= asked):
                     rows.append({"model": name, **told})
                 start = f"{name}{BEFORE}"
@@ -112,6 +111,8 @@ class Scores(Result):
         if len(frame):  # beside a best that is not shown nothing is marked
             shown = frame.loc[frame["mark"] == "best", "column"]
             frame.loc[~frame["column"].isin(shown), "mark"] = ""
+        frame.attrs = {"about": board.task.summary, "protocol": " ".join(protocol_lines(board)),
+                       "command": as_called(board.results.command)}  # fmt: skip
         return frame
 
     def says(self, frame: pd.DataFrame) -> str:
@@ -156,12 +157,11 @@ class Scores(Result):
         digits = {
             column: 3 if (values["value"].abs() < SMALL).all() else 2 for column, values in frame.groupby("column")
         }
-        first = columns[0]
         return {
-            "columns": columns, "lines": rows, "digits": digits, "marks": MARKS, "about": first["about"],
+            "columns": columns, "lines": rows, "digits": digits, "marks": MARKS, **frame.attrs,
             "marked": frame["mark"].any(),
             "terms": dict.fromkeys(name for column in columns for name in TERMS.get(column["score"], ())),
-            "protocol": first["protocol"], "command": first["command"], "start": START, "before": BEFORE,
+            "start": START, "before": BEFORE,
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -175,9 +175,9 @@ class Scores(Result):
         table = shown.pivot(index="model", columns="column", values="cell").fillna("")
         return table.loc[shown["model"].unique(), shown["column"].unique()].reset_index()
 
-    def answer(self, frame: pd.DataFrame) -> Any:
-        """Return the task's records by model."""
-        return super().answer(frame.drop(columns=["about", "protocol", "command"]))
+    def facts(self, frame: pd.DataFrame) -> list[str]:
+        """Return what the task is and how it was scored."""
+        return [frame.attrs["about"], frame.attrs["protocol"]]
 
 
 def printed_deviation(deviation: float | None) -> str:

@@ -28,7 +28,7 @@ SENTENCES = [
     "The orchestra played a slow symphony.",
     "The bank raised its interest rates.",
 ]
-LISTS = {"before": "Sentence", "alone": "Template alone", "after": "Denoised"}
+LISTS = {"sentence": "Sentence", "template": "Template alone", "denoised": "Denoised"}
 FAINT = 0.01  # a probability of the likeliest word that tells nothing
 MAX_CHARACTERS = 300  # of a template
 FIELD = "The template"
@@ -42,8 +42,8 @@ class Tokens(Result):
     key = "tokens"
     title = "What each model says at [MASK]"
     summary = (
-        'The k likeliest tokens at [MASK]: {"simcse": {"before": [["cat", 0.1], ...], "alone": [], "after": []}}. '
-        '"before" is for the sentence in the template, "alone" for the template, "after" for their difference.'
+        'The k likeliest tokens at [MASK]: {"simcse": {"sentence": [["cat", 0.1]], "template": [], "denoised": []}}. '
+        '"sentence" is for the sentence in the template, "template" for that alone, "denoised" for their difference.'
     )
     words = ("[MASK] template", "denoising")
     examples = {sentence: (sentence,) for sentence in SENTENCES}  # noqa: RUF012
@@ -66,7 +66,7 @@ class Tokens(Result):
 
         def rows(column: Column, encoder: Encoder) -> pd.DataFrame:
             spoken, alone = encoder.mask_logits(self.sentence)
-            logits = {"before": spoken, "alone": alone, "after": spoken - self.share * alone}
+            logits = {"sentence": spoken, "template": alone, "denoised": spoken - self.share * alone}
             likeliest = pd.DataFrame(
                 [
                     (name, rank, token, probability)
@@ -76,7 +76,7 @@ class Tokens(Result):
                 columns=["list", "rank", "token", "probability"],
             )
             return likeliest.assign(
-                of_template=likeliest["token"].isin(likeliest.loc[likeliest["list"] == "alone", "token"]),
+                of_template=likeliest["token"].isin(likeliest.loc[likeliest["list"] == "template", "token"]),
                 template=encoder.prompt_template.text,
                 own=encoder.prompt_template == encoder.reading.template,
             )
@@ -88,7 +88,7 @@ class Tokens(Result):
         readers = frame[frame["own"]]
         counts = readers.groupby(["list", "model"])["of_template"].sum()
         parts = [
-            f"{counts['before', name]} of {self.k} from {title(name)}, {counts['after', name]} after denoising"
+            f"{counts['sentence', name]} of {self.k} from {title(name)}, {counts['denoised', name]} after denoising"
             for name in readers["model"].unique()
         ]
         return f"Words that come from the template, not the sentence: {'; '.join(parts)}." if parts else ""
@@ -112,7 +112,7 @@ class Tokens(Result):
         lists = {heading: rows[rows["list"] == name].to_dict("records") for name, heading in LISTS.items()}
         return {
             "lists": lists, "filled": filled(rows["template"].iloc[0], self.sentence), "own": rows["own"].iloc[0],
-            "said": doubts(rows.loc[rows["list"] == "after", "probability"].max()),
+            "said": doubts(rows.loc[rows["list"] == "denoised", "probability"].max()),
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
