@@ -345,17 +345,17 @@ def test_a_client_loses_its_own_trainings_and_the_owner_none_to_visitors(tmp_pat
     kept.close()
 
 
-def test_a_visitors_corpus_survives_another_program_with_66_keys(server):
+def test_a_visitors_corpus_survives_another_program_with_many_keys(server):
     api = {"verbose": False, "httpx_kwargs": {"trust_env": False, "timeout": 60}}
     visitor = Program(server.url, **api)
     mine = visitor.predict(TEXTS, [], "", api_name="/texts")["key"]
     with page_of(server) as careless:  # no cookie is kept
-        for key in keys(66):
+        for key in keys(20):
             call = careless.post("/gradio_api/call/texts", json={"data": [TEXTS, [], key]}).json()["event_id"]
             assert "complete" in careless.get(f"/gradio_api/call/texts/{call}").text
     assert visitor.predict([], [], mine, api_name="/texts")["texts"] == len(TEXTS)
     left = []
-    for key in keys(66):
+    for key in keys(20)[-MAX_KEPT.own - 2 :]:
         with suppress(AppError):
             left += [visitor.predict([], [], key, api_name="/texts")["key"]]
-    assert left == keys(66)[-MAX_KEPT.own :]
+    assert left == keys(20)[-MAX_KEPT.own :]

@@ -83,6 +83,7 @@ def reading_html(state: AppState, name: Any) -> str:
     how = {"mean": "by the mean of its tokens", "cls": "at its first token"}.get(read or "", "as it was trained")
     trained = reference.kind.value in ("backbone", "sentence-transformers")
     more = "" if trained else " It is trained already, so that its vectors are adapted and its weights stay."
+    more = " It is the backbone of the bundled models, which no method has trained." if name == BACKBONE else more
     return html.hint(f"{title(str(name))} is read {how}.{more}")
 
 

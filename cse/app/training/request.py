@@ -21,10 +21,13 @@ from cse.training.held_out import can_hold_out
 OPTION, VARIABLE = "--train", "CSE_TRAIN"
 HOUR = 3600.0
 BY_OWNER = f"with the option {OPTION} (or {VARIABLE}=1 in its environment)"
-UNOWNED = f"This server does not train models. Its owner can allow it {BY_OWNER}."
+AT_HOME = (
+    f"On a machine of your own a command fits one to your texts: {command_line('adapt', 'FILE', '--output', 'DIR')}"
+)
+UNOWNED = f"This server does not train models; its owner can allow it {BY_OWNER}. {AT_HOME}"
 REFUSED = (
-    "Only the owner of this server trains models: whoever opens the address that it printed at its start. Ask the "
-    f"owner, who can allow it to everyone {BY_OWNER}."
+    "On this server only its owner trains models: whoever opens the address that it printed at its start. The owner "
+    f"can allow it to everyone {BY_OWNER}. {AT_HOME}"
 )
 ADAPT = "adapt"
 METHODS = (ADAPT, *BUNDLED_NAMES)
