@@ -100,14 +100,10 @@ def test_a_damaged_state_is_not_gone_on_from(encoder, tmp_path):
         file.write_bytes(whole)
 
 
-@pytest.mark.parametrize("damage", ["two lines", "a line within", "all", "not JSON"])
-def test_a_log_that_does_not_reach_the_saved_state_is_noticed(encoder, damage, tmp_path):
+def test_a_log_that_does_not_reach_the_saved_state_is_noticed(encoder, tmp_path):
     log = killed_run(encoder, tmp_path / "out", 4) / "train_log.jsonl"
     lines = log.read_text().splitlines(keepends=True)
-    kept = {
-        "two lines": lines[:2], "a line within": [lines[0], *lines[2:]], "all": [], "not JSON": [*lines[:2], "\0\n"],
-    }  # fmt: skip
-    log.write_text("".join(kept[damage]))
+    log.write_text("".join([lines[0], *lines[2:]]))
     with pytest.raises(ArtefactError, match=r"train_log\.jsonl: lacks steps before 3.*delete it to continue without"):
         train(encoder, run_of(encoder), tmp_path / "out", resume=True)
     log.unlink()
@@ -162,24 +158,17 @@ def test_a_changed_setting_in_a_checkpoints_config_is_noticed_and_a_moved_backbo
     np.testing.assert_array_equal(load(str(tmp_path / "model")).encode(SENTENCES), vectors)
 
 
-@pytest.mark.parametrize("damage", ["flipped", "removed", "another"])
-def test_a_run_does_not_publish_a_damaged_best_checkpoint(bert_folder, damage, tmp_path):
+def test_a_run_does_not_publish_a_damaged_best_checkpoint(bert_folder, tmp_path):
     encoder = make(str(bert_folder), "dcpcse")
     run = run_of(encoder, dev=DEV)
     with pytest.raises(Killed):
         train(encoder, run, tmp_path / "out", report=kill_after(4))
     best = partial_folder(tmp_path / "out") / "best"
-    if damage == "flipped":
-        flip(best / "model.safetensors")
-    elif damage == "removed":
-        (best / "config.json").unlink()
-    else:
-        save(encoder, best, {"dev": {"best_step": 3}})
+    flip(best / "model.safetensors")
     with pytest.raises(ArtefactError, match=r"best.*start the run again with `overwrite`"):
         publish(best.parent, tmp_path / "out", False, {"best_step": 6}, ())
-    if damage != "another":  # which a later evaluation may write over
-        with pytest.raises(ArtefactError, match=r"best.*start the run again with `overwrite`"):
-            train(encoder, run, tmp_path / "out", resume=True)
+    with pytest.raises(ArtefactError, match=r"best.*start the run again with `overwrite`"):
+        train(encoder, run, tmp_path / "out", resume=True)
     assert not (tmp_path / "out").exists()
 
 
