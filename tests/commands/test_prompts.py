@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 from command_line import ran, refused, run
 from conftest import SENTENCES
-from milvus_server import needs_server, served
 from typer.testing import Result
 
-from cse.analysis.calibration import random_cosines
-from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY, SPREAD
+from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY
 from cse.app.corpus.own import OwnCorpus
 from cse.app.results.search import Search
 from cse.app.show import ask
@@ -89,8 +87,7 @@ def searched(index: Path, folder: Path, texts: Sequence[str] = SENTENCES, prompt
 
 
 def built(*words: object) -> Result:
-    done = ran("build_index", *words)
-    return done
+    return ran("build_index", *words)
 
 
 @pytest.mark.parametrize(
@@ -108,34 +105,14 @@ def test_an_index_ranks_as_sentence_transformers_does(folders, corpus, tmp_path,
         assert [said for said in stderr.splitlines() if "prompt" in said] == ([line] if prompt else [])
 
 
-@pytest.mark.parametrize("kind", ["both", "default"])
-def test_an_index_made_without_prompts_is_searched_as_it_was(folders, corpus, tmp_path, kind):
-    built(corpus, "--model", folders[kind], "--output", tmp_path / "x")
-    old = tmp_path / "vectors"
-    assert run("encode", "--model", folders[kind], "--input", corpus, "--output", old, "--shards", 2).exit_code == 0
-    for part in old.glob("*.json"):  # as an earlier version wrote it
-        plan = json.loads(part.read_text())
-        part.write_text(json.dumps({name: plan[name] for name in plan if not name.endswith("_prompt")}))
-    built(corpus, "--vectors", old, "--output", tmp_path / "old")
-    assert "_prompt" not in (tmp_path / "old" / "manifest.json").read_text()
-    done = searched(tmp_path / "old", folders[kind], prompts=False)
-    line = {
-        "both": f"{tmp_path / 'old'}: built without the model's prompts, so the query has none",
-        "default": "queries are encoded with the model's prompt 'it is sad : '",
-    }[kind]
-    assert line in done.stderr
-    refused(run("build_index", corpus, "--vectors", old, "--output", tmp_path / "x", "--append"), 3, "--prompt-name")
-
-
-@pytest.mark.parametrize("kind", ["both", "left-out", "default"])
-def test_encoded_parts_say_with_which_prompt(folders, corpus, tmp_path, kind):
-    words = ("--model", folders[kind], "--input", corpus, "--shards", 2, "--output", tmp_path / "parts")
+def test_encoded_parts_say_with_which_prompt(folders, corpus, tmp_path):
+    folder = folders["left-out"]
+    words = ("--model", folder, "--input", corpus, "--shards", 2, "--output", tmp_path / "parts")
     assert run("encode", *words, "--prompt-name", "document").exit_code == 0
     built(corpus, "--vectors", tmp_path / "parts", "--output", tmp_path / "x")
-    searched(tmp_path / "x", folders[kind])
-    built(corpus, "--vectors", tmp_path / "parts", "--output", tmp_path / "x", "--append")
-    ran("encode", "--model", folders[kind], "--input", corpus, "--output", tmp_path / "v.npy")
-    model = SentenceTransformer(str(folders[kind]), device="cpu")
+    searched(tmp_path / "x", folder)
+    ran("encode", "--model", folder, "--input", corpus, "--output", tmp_path / "v.npy")
+    model = SentenceTransformer(str(folder), device="cpu")
     np.testing.assert_allclose(np.load(tmp_path / "v.npy"), model.encode(SENTENCES), atol=1e-4)
     refused(run("encode", *words[:4], "--output", tmp_path / "w.npy", "--prompt-name", "odd"), 3, "'odd'", "document")
 
@@ -152,15 +129,14 @@ def test_parts_of_encode_alone_are_said_to_lack_the_prompt(folders, corpus, tmp_
     searched(tmp_path / "y", folders["query-alone"])
 
 
-@pytest.mark.parametrize("kind", ["both", "left-out"])
-def test_added_and_resumed_documents_have_the_prompt(folders, tmp_path, kind):
+def test_added_and_resumed_documents_have_the_prompt(folders, tmp_path):
     first, second = tmp_path / "first.txt", tmp_path / "second.txt"
     first.write_text("\n".join(SENTENCES[:4]))
     second.write_text("\n".join(SENTENCES[4:]))
-    words = ("--model", folders[kind], "--output", tmp_path / "x")
+    words = ("--model", folders["both"], "--output", tmp_path / "x")
     built(first, *words, "--resume")
     built(second, *words, "--append")
-    searched(tmp_path / "x", folders[kind])
+    searched(tmp_path / "x", folders["both"])
     (tmp_path / "export").mkdir()
     fill(VectorIndex.load(tmp_path / "x"), "parquet", tmp_path / "export")
     assert "Encode queries with the prompt 'a dog : '." in (tmp_path / "export" / "README.md").read_text()
@@ -169,22 +145,6 @@ def test_added_and_resumed_documents_have_the_prompt(folders, tmp_path, kind):
     said = built(second, *words, "--append").stderr
     assert "prompt" not in said
     assert "'the '" in run("search", tmp_path / "x", QUERY).stderr
-
-
-@needs_server
-@pytest.mark.filterwarnings("ignore::DeprecationWarning:pymilvus")
-def test_a_collection_records_the_prompts(folders, corpus, tmp_path):
-    (tmp_path / "second.txt").write_text("the sun\n")
-    texts = [*SENTENCES, "the sun"]
-    with served(tmp_path / "data") as server:
-        for kind in ("both", "default"):
-            location = f"{server}/{kind}"
-            for source, *append in ((corpus,), (tmp_path / "second.txt", "--append")):
-                built(source, "--model", folders[kind], "--store", location, *append)
-            searched(location, folders[kind], texts)
-        done = run("evaluate", "retrieval", "--model", folders["both"], "--data", retrieval_set(tmp_path / "demo"))
-        words = ("--model", folders["both"], "--data", tmp_path / "demo", "--store", f"{server}/scored")
-        assert run("evaluate", "retrieval", *words).stdout == done.stdout
 
 
 def retrieval_set(folder: Path) -> Path:
@@ -226,8 +186,6 @@ def test_the_page_searches_with_the_prompts(folders, corpus, tmp_path, kind):
     state.own_corpora.put(key, own, state.models.columns)
     while own.current is not None:
         time.sleep(0.01)
-    (column,) = state.models.columns
-    encoder = state.models.encoder(column)
     for name in ("corpus.txt", OWN_KEY, DEMO_KEY):
         chosen = chosen_corpus(state, name, key)
         hits = ask(state, Search, {"query": QUERY, "corpus": name, "key": key}).frame
@@ -235,22 +193,3 @@ def test_the_page_searches_with_the_prompts(folders, corpus, tmp_path, kind):
         # Own vectors are kept as float16, and made in bfloat16 where the processor is fast at it.
         assert hits["cosine"].tolist() == pytest.approx([expected[row] for row in hits["position"]], abs=1e-3)
         assert hits["cosine"][0] == pytest.approx(max(expected), abs=1e-3)
-        # Sentences that are compared have no prompt but the default one, so those of random pairs have no other.
-        chosen.random_cosines(column, encoder)
-    spread = state.demo.texts[:: len(state.demo.texts) // SPREAD]
-    np.testing.assert_allclose(
-        state.demo.random_cosines(column, encoder), random_cosines(encoder.encode(spread)), atol=1e-6
-    )
-    texts = chosen_corpus(state, OWN_KEY, key)
-    np.testing.assert_allclose(
-        texts.random_cosines(column, encoder), random_cosines(encoder.encode(SENTENCES)), atol=1e-3
-    )
-
-
-def test_the_page_searches_an_older_index_as_it_was_made(folders, corpus, tmp_path):
-    ran("encode", "--model", folders["both"], "--input", corpus, "--output", tmp_path / "v", "--shards", 1)
-    built(corpus, "--vectors", tmp_path / "v", "--output", tmp_path / "x")
-    state = open_state([str(folders["both"])], [tmp_path / "x"])
-    expected = cosines(folders["both"], prompts=False)
-    hits = ask(state, Search, {"query": QUERY, "k": len(expected), "corpus": "corpus.txt"}).frame
-    assert hits["cosine"].tolist() == pytest.approx(sorted(expected)[::-1], abs=TOLERANCE)

@@ -39,8 +39,6 @@ assert not UNUSED & sys.modules.keys(), "the app's comparison"
 run("build_index", text, "--model", "dcpcse", "--output", f"{folder}/index")
 hits = run("search", f"{folder}/index", "a dog in the park", "-k", "3", "--json")
 run("encode", "--model", "conpvp", "--input", text, "--output", f"{folder}/v.npy", "--precision", "auto")
-run("encode", "--model", "conpvp", "--input", text, "--output", f"{folder}/parts", "--shards", "2")
-run("duplicates", text, "--model", "promptbert", "--output", f"{folder}/kept.csv")
 words = run("tokens", "--model", "promptbert", "The river flooded the village.", "--json")
 prints = {column.name: state.models.encoder(column).fingerprint for column in state.models.columns}
 print(json.dumps([json.loads(hits), json.loads(words), cosines, prints]))
