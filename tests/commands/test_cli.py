@@ -22,12 +22,8 @@ def refuse(
     folder: Annotated[Path, typer.Argument(metavar="INDEX_DIR")],
     words: Annotated[str | None, typer.Argument()] = None,
     output: Annotated[Path | None, typer.Option()] = None,
-    learning_rate: Annotated[float, typer.Option()] = 0.1,
     k: Annotated[int, typer.Option("-k")] = 5,
-    seeds: Annotated[list[int] | None, typer.Option("--seed")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite")] = False,
-    denoise: Annotated[bool, typer.Option()] = True,
-    json_output: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Raise the words as a library's error."""
     raise ValueError(words)

@@ -64,7 +64,7 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
-def cosines(folder: Path, texts: Sequence[str] = SENTENCES, prompts: bool = True) -> np.ndarray:
+def cosines(folder: Path, texts: Sequence[str], prompts: bool = True) -> np.ndarray:
     """The cosine of QUERY with each text, by sentence-transformers; without `prompts`, by its `encode`."""
     model = SentenceTransformer(str(folder), device="cpu")
     encode_query, encode_document = (model.encode_query, model.encode_document) if prompts else (model.encode,) * 2
@@ -72,29 +72,18 @@ def cosines(folder: Path, texts: Sequence[str] = SENTENCES, prompts: bool = True
     return encode_document(list(texts), normalize_embeddings=True) @ query
 
 
-def printed(done: Result) -> dict[str, float]:
-    """The scores of a search by text."""
-    assert done.exit_code == 0, done.output
-    return {text: float(score) for _, score, text in (line.split(maxsplit=2) for line in done.stdout.splitlines())}
-
-
-def searched(index: Path, folder: Path, texts: Sequence[str] = SENTENCES, prompts: bool = True) -> Result:
+def searched(index: Path, folder: Path, prompts: bool = True) -> Result:
     """The search for QUERY, whose scores are those of sentence-transformers."""
-    done = run("search", index, QUERY, "-k", len(texts))
-    expected = dict(zip(texts, cosines(folder, texts, prompts), strict=True))
-    assert printed(done) == pytest.approx(expected, abs=TOLERANCE)
+    done = ran("search", index, QUERY, "-k", len(SENTENCES))
+    scores = {text: float(score) for _, score, text in (line.split(maxsplit=2) for line in done.stdout.splitlines())}
+    expected = dict(zip(SENTENCES, cosines(folder, SENTENCES, prompts), strict=True))
+    assert scores == pytest.approx(expected, abs=TOLERANCE)
     return done
 
 
-def built(*words: object) -> Result:
-    return ran("build_index", *words)
-
-
-@pytest.mark.parametrize(
-    ("kind", "backend"), [*((kind, "openvino") for kind in KINDS), ("both", "torch"), ("left-out", "torch")]
-)
-def test_an_index_ranks_as_sentence_transformers_does(folders, corpus, tmp_path, kind, backend):
-    done = built(corpus, "--model", folders[kind], "--output", tmp_path / "x", "--backend", backend)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_index_ranks_as_sentence_transformers_does(folders, corpus, tmp_path, kind):
+    done = ran("build_index", corpus, "--model", folders[kind], "--output", tmp_path / "x")
     answer = searched(tmp_path / "x", folders[kind])
     model = SentenceTransformer(str(folders[kind]), device="cpu")
     for texts, prompt, stderr in (
@@ -109,7 +98,7 @@ def test_encoded_parts_say_with_which_prompt(folders, corpus, tmp_path):
     folder = folders["left-out"]
     words = ("--model", folder, "--input", corpus, "--shards", 2, "--output", tmp_path / "parts")
     assert run("encode", *words, "--prompt-name", "document").exit_code == 0
-    built(corpus, "--vectors", tmp_path / "parts", "--output", tmp_path / "x")
+    ran("build_index", corpus, "--vectors", tmp_path / "parts", "--output", tmp_path / "x")
     searched(tmp_path / "x", folder)
     ran("encode", "--model", folder, "--input", corpus, "--output", tmp_path / "v.npy")
     model = SentenceTransformer(str(folder), device="cpu")
@@ -121,11 +110,11 @@ def test_parts_of_encode_alone_are_said_to_lack_the_prompt(folders, corpus, tmp_
     words = ("--input", corpus, "--shards", 2)
     done = run("encode", "--model", folders["both"], *words, "--output", tmp_path / "parts")
     assert "'it is sad : ', is not used; for an index give --prompt-name" in done.stderr
-    built(corpus, "--vectors", tmp_path / "parts", "--output", tmp_path / "x")
+    ran("build_index", corpus, "--vectors", tmp_path / "parts", "--output", tmp_path / "x")
     searched(tmp_path / "x", folders["both"], prompts=False)
     done = run("encode", "--model", folders["query-alone"], *words, "--output", tmp_path / "documents")
     assert "prompt" not in done.stderr  # documents have none
-    built(corpus, "--vectors", tmp_path / "documents", "--output", tmp_path / "y")
+    ran("build_index", corpus, "--vectors", tmp_path / "documents", "--output", tmp_path / "y")
     searched(tmp_path / "y", folders["query-alone"])
 
 
@@ -134,15 +123,15 @@ def test_added_and_resumed_documents_have_the_prompt(folders, tmp_path):
     first.write_text("\n".join(SENTENCES[:4]))
     second.write_text("\n".join(SENTENCES[4:]))
     words = ("--model", folders["both"], "--output", tmp_path / "x")
-    built(first, *words, "--resume")
-    built(second, *words, "--append")
+    ran("build_index", first, *words, "--resume")
+    ran("build_index", second, *words, "--append")
     searched(tmp_path / "x", folders["both"])
     (tmp_path / "export").mkdir()
     fill(VectorIndex.load(tmp_path / "x"), "parquet", tmp_path / "export")
     assert "Encode queries with the prompt 'a dog : '." in (tmp_path / "export" / "README.md").read_text()
     other = replace(read_manifest(tmp_path / "x"), document_prompt=None, query_prompt="the ")
     write_manifest(tmp_path / "x", other)  # what the index records counts, not what the model says today
-    said = built(second, *words, "--append").stderr
+    said = ran("build_index", second, *words, "--append").stderr
     assert "prompt" not in said
     assert "'the '" in run("search", tmp_path / "x", QUERY).stderr
 
@@ -180,7 +169,7 @@ def test_retrieval_is_scored_with_the_prompts(folders, tmp_path):
 
 @pytest.mark.parametrize("kind", ["left-out", "default"])
 def test_the_page_searches_with_the_prompts(folders, corpus, tmp_path, kind):
-    built(corpus, "--model", folders[kind], "--output", tmp_path / "x")
+    ran("build_index", corpus, "--model", folders[kind], "--output", tmp_path / "x")
     state, key = open_state([str(folders[kind])], [tmp_path / "x"]), "a" * 32
     own = OwnCorpus("mine", SENTENCES)
     state.own_corpora.put(key, own, state.models.columns)

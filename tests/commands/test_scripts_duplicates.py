@@ -110,20 +110,6 @@ def test_rows_without_a_text_are_kept_and_all_rows_have_the_numbers_of_the_table
     assert (summary["rows"], summary["kept"], summary["largest"]) == (8, 6, 3)
 
 
-def test_json_lines_lose_their_copies_alone(bert_folder, tmp_path):
-    objects = [
-        {"id": number, "m": {"text": text, "n": [number]}}
-        for number, text in enumerate([" a dog", "", "the sun", "a dog", "a cat \u2028 x"])
-    ]
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(each) + "\n" for each in objects))
-    words = (tmp_path / "a.jsonl", "--column", "m.text", "--output", tmp_path / "out.jsonl")
-    ran("duplicates", *words, "--model", bert_folder, "--groups", tmp_path / "g.jsonl")
-    lines = (tmp_path / "out.jsonl").read_text().rstrip("\n").split("\n")
-    assert [json.loads(line) for line in lines] == [*objects[:3], objects[4]]
-    groups = [json.loads(line) for line in (tmp_path / "g.jsonl").read_text().splitlines()]
-    assert [(row["row"], row["id"], row["m.text"]) for row in groups] == [(1, 0, " a dog"), (4, 3, "a dog")]
-
-
 def test_equal_texts_are_one_row_and_the_longest_can_be_kept(bert_folder, tmp_path):
     (tmp_path / "same.txt").write_text("a dog\n" * 9)
     options = ("--model", bert_folder, "--output", tmp_path / "out.csv")

@@ -47,21 +47,6 @@ def test_texts_of_standard_input_become_vectors_in_json(bert_folder, tmp_path):
     refused(run(*words, "--input", "-"), 2, "either INPUT or --input")
 
 
-def test_tokens_of_standard_input_are_those_of_each_line(bert_folder):
-    def tokens(*more: str) -> Result:
-        return run("tokens", "-", "--model", bert_folder, "-k", 2, *more, stdin=lines)
-
-    lines = "the dog, sad\n\na cat"
-    encoder = cse.load(str(bert_folder))
-    done = tokens("--json", "--no-denoise")
-    assert done.exit_code == 0, done.output
-    for answer, text in zip(json.loads(done.stdout), ("the dog, sad", "a cat"), strict=True):
-        likeliest = [(row["token"], pytest.approx(row["probability"])) for row in answer["tokens"]]
-        assert (answer["sentence"], likeliest) == (text, encoder.top_tokens(text, 2, denoise=False))
-    assert [line.split()[0] for line in tokens().stdout.splitlines()][::3] == ["the", "a"]
-    refused(run("tokens", "--model", bert_folder, "a", "--column", "text"), 2, "are for --file")
-
-
 MESSY = "id;text;vector;id\n1; le caf\u00e9 noir ;x;9\n;;;\n3;the sun;y;8\n\n4;;;\n5;a dog;z;7\n".encode("cp1252")
 
 

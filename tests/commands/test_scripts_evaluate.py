@@ -216,13 +216,6 @@ def test_a_model_that_fails_loses_no_row_of_the_others(bert_folder, roberta_fold
     assert scores == {"bert-mean": 7, "roberta-mean": 7}
 
 
-def test_wrong_options_and_rows_are_one_line(bert_folder, sts, tmp_path):
-    refused(run("evaluate", "chess", "--model", bert_folder, "--data", sts), 2, "unknown task", "retrieval")
-    shutil.copytree(sts, tmp_path / "sts")
-    (tmp_path / "sts" / "STS12" / "part.tsv").write_text("5\ta\tb\n\t\n")
-    refused(run("evaluate", "sts", "--model", bert_folder, "--data", tmp_path / "sts"), 3, "part.tsv: line 2")
-
-
 def test_retrieval_smooths_documents_and_expands_queries(bert_folder, tmp_path):
     """Rankings by hand: documents smoothed, then each query mixed with its nearest of them."""
     data, path = tmp_path / "toy", tmp_path / "results.json"

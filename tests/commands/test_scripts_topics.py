@@ -65,24 +65,6 @@ def test_groups_words_and_typical_texts_are_those_of_the_library(bert_folder, ta
     assert lines[-1].startswith(f"purity {document['scores']['purity']:.2f}, NMI {document['scores']['nmi']:.2f}")
 
 
-def test_all_columns_come_back_from_a_messy_table_and_the_users_row_and_group_stay(bert_folder, tmp_path):
-    content = (
-        "row;group;text;group\nA;x; Un caf\u00e9, s'il vous pla\u00eet ;1\n;;;\nB;y;-5 degr\u00e9s;2\nC;;the dog;3\n"
-        "D;;@home; \nE;;;5\n"
-    )
-    (tmp_path / "a.csv").write_bytes(content.encode("cp1252"))
-    command = ("topics", tmp_path / "a.csv", "--model", bert_folder, "--groups", 2)
-    done = ran(*command, "--csv", tmp_path / "t.csv")
-    assert "a.csv: 6 rows, semicolons, windows-1252; texts from `text`; 2 rows without a text\n" in done.stderr
-    with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
-        header, *rows = csv.reader(file)
-    assert header == ["cse_row", "cse_group", "words", "row", "group", "text", "group.2"]
-    assert [[row[0], *row[3:]] for row in rows] == [
-        ["1", "A", "x", " Un caf\u00e9, s'il vous pla\u00eet ", "1"], ["3", "B", "y", "-5 degr\u00e9s", "2"],
-        ["4", "C", "", "the dog", "3"], ["5", "D", "", "@home", " "],
-    ]  # fmt: skip
-
-
 def test_without_labels_there_are_no_scores_and_json_goes_to_stdout(bert_folder, table):
     done = ran("topics", table, "--model", bert_folder, "--json", "-")
     document = json.loads(done.stdout)

@@ -116,17 +116,13 @@ def test_an_index_that_was_half_written_is_refused(store, tmp_path, monkeypatch)
     for name, content in whole.items():
         store.pipe(name, content)
     assert len(VectorIndex.load(address)) == N  # the damaged copy is not kept
-    store.rm("bucket/index/texts.arrow")
-    monkeypatch.setenv("CSE_CACHE", str(tmp_path / "third"))
-    with pytest.raises(IndexFolderError, match=rf"^{address}: texts\.arrow is missing; rebuild it"):
-        VectorIndex.load(address)
 
 
 def test_commands_take_addresses(store, bert_folder):
     store.pipe("bucket/pets.csv", TABLE.encode())
     address = "memory://bucket/index"
     store.pipe("bucket/index/index.faiss", b"an upload that was killed")
-    done = ran("build_index", "memory://bucket/pets.csv", "--model", bert_folder, "--output", address)
+    ran("build_index", "memory://bucket/pets.csv", "--model", bert_folder, "--output", address)
     assert run("build_index", "memory://bucket/pets.csv", "--model", bert_folder, "--output", address).exit_code == 3
     done = ran("search", address, "the dog runs", "-k", 1, "--json")
     assert '"row": 3' in done.stdout

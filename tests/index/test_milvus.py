@@ -242,12 +242,6 @@ def test_a_bad_address_is_refused_before_anything_is_asked(text, reason):
         open_at(location_of(text))
 
 
-def test_a_missing_client_is_named(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "pymilvus", None)
-    with pytest.raises(IndexFolderError, match="needs the package pymilvus; pip install pymilvus"):
-        open_at("milvus://127.0.0.1:1/x")
-
-
 def table(**more: Any) -> Corpus:
     """Rows with the names that a collection uses itself."""
     return Corpus.of(
