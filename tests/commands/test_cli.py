@@ -79,25 +79,11 @@ def test_a_file_that_may_not_be_read_is_named_with_the_cure():
     assert (done.exit_code, done.stderr) == (3, said)
 
 
-def test_an_installed_command_speaks_of_itself_as_it_was_called(monkeypatch):
-    encode, search = (importlib.import_module(f"cse.commands.{name}").app for name in ("encode", "search"))
-    lines = {"/x/bin/cse": "cse build-index", "/x/scripts/search.py": "python -m scripts.build_index"}
-    for program, line in lines.items():
-        monkeypatch.setattr("sys.argv", [program])
-        assert line in CliRunner().invoke(search, ["nowhere", "a dog"]).stderr
-        shown = CliRunner().invoke(encode, ["--help"]).stdout
-        assert ("Example: cse encode" in shown, "python -m scripts" in shown) == (
-            program.endswith("cse"),
-            "scripts" in program,
-        )
-
-
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         ("train --backb", "--backbone"),
         ("train prom", "promptbert promptbert-same promptbert-no-denoising"),
-        ("encode --model prom", "promptbert"),
         ("build-index corpus.txt --model d", "dcpcse"),
         ("encode --model ./runs", ""),  # the shell then offers files
     ],

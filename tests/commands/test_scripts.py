@@ -72,14 +72,6 @@ def test_a_dry_run_shows_tokens_counts_and_steps_and_writes_nothing(bert_folder,
     assert not (tmp_path / "out").exists()
 
 
-def test_dev_pairs_without_a_correlation_are_refused_before_a_step(bert_folder, text, tmp_path):
-    pairs = zip(SENTENCES, reversed(SENTENCES), strict=True)
-    (tmp_path / "dev.tsv").write_text("".join(f"3\t{a}\t{b}\n" for a, b in pairs))
-    options = ("--backbone", bert_folder, "--data", text, "--dev", tmp_path / "dev.tsv", "--output", tmp_path / "out")
-    refused(run("train", "simcse", *options), 3, "dev.tsv: all 7 pairs have the same grade")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["dev.tsv", "text.txt"]
-
-
 def test_supervised_training_reads_triplets(bert_folder, tmp_path):
     rows = [f"{a}\t{b}\t{c}" for a, b, c in zip(SENTENCES, SENTENCES[1:], SENTENCES[2:], strict=False)]
     (tmp_path / "nli.tsv").write_text("\n".join(rows))

@@ -38,7 +38,6 @@ def test_sts_prints_what_the_library_computes_and_the_average(bert_folder, sts):
 
 
 def test_a_bare_checkpoint_is_the_vector_before_denoising_and_head(bert_folder, sts, tmp_path):
-
     encoder = make(str(bert_folder), "promptbert", True)
     save(encoder, tmp_path / "supervised", {})
     template = encoder.views[0][0]
@@ -109,16 +108,6 @@ def test_the_same_name_with_other_weights_is_scored_anew(bert_folder, roberta_fo
     assert first[0] == "model-mean"
     assert second[0] == f"model-mean {second[1]['fingerprint']}"
     assert first[1]["scores"] != second[1]["scores"]
-
-
-def test_the_published_row_stands_beneath_a_model_of_that_name(bert_folder, sts, tmp_path):
-    named = tmp_path / "bert-base-uncased"
-    shutil.copytree(bert_folder, named)
-    done = run("evaluate", "sts", "--model", named, "--data", sts)
-    line = done.stdout.splitlines()[2]
-    assert line.strip().startswith("published (promptbert table 5)")
-    assert "STS12 has 10 pairs here, 3108 in the papers" in done.stderr
-    assert line.split()[-8:] == ["30.87", "59.89", "47.73", "60.29", "63.73", "47.29", "58.22", "52.57"]
 
 
 def test_a_checkpoint_stands_beside_its_own_start_and_is_compared_with_it(bert_folder, sts, tmp_path):

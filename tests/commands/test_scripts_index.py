@@ -113,20 +113,13 @@ def test_search_prints_json_with_the_lines_of_the_text_file(folder):
     lines = "\n\n".join(CORPUS).split("\n")  # every second one is blank
     assert [lines[hit["row"] - 1] for hit in hits] == [hit["text"] for hit in hits]
     assert sorted(hit["row"] for hit in hits) == [1, 3, 5, 7, 9]
-
-
-def test_search_with_another_model_is_refused(folder, models):
-    built = models["promptbert"]
-    result = run_search(folder, "a dog", "--model", "simcse")
-    refused(result, 4, f"built by {built} (", "not my-simcse (", f"search with --model {built} or rebuild")
+    model = FOLDERS["promptbert"]
+    refused(run_search(folder, "a dog", "--model", "simcse"), 4, f"built by {model} (", f"search with --model {model}")
 
 
 def test_search_answers_each_line_of_standard_input(folder):
-    def searched(lines: str, *more: str) -> Result:
-        return run("search", folder, "-", "-k", 2, *more, stdin=lines)
-
     alone = [json.loads(run_search(folder, text, "-k", 2, "--json").stdout) for text in ("a dog, a man", "two cats")]
-    answers = json.loads(searched("a dog, a man\n\n two cats", "--json").stdout)
+    answers = json.loads(run("search", folder, "-", "-k", 2, "--json", stdin="a dog, a man\n\n two cats").stdout)
     assert [answer["query"] for answer in answers] == ["a dog, a man", "two cats"]
     for answer, hits in zip(answers, alone, strict=True):
         scores = [pytest.approx(hit.pop("score"), abs=1e-6) for hit in hits]

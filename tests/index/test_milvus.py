@@ -181,20 +181,6 @@ def test_a_temporary_index_leaves_nothing(location):
     assert collections(location) == []
 
 
-def test_what_a_killed_build_left_goes_with_the_next(location):
-    from index.milvus import create
-
-    name = location.rpartition("/")[2]
-    create(client_of(location), f"{name}_00000000", D, name)  # written to and never marked
-    client_of(location).create_collection(f"{name}_0000000f", dimension=D)  # not of this project
-    build(location, count=100)
-    build(location, count=200)
-    assert len(open_at(location)) == 200
-    left = collections(location)
-    assert f"{name}_0000000f" in left
-    assert len(left) == 2
-
-
 def test_another_model_dimension_or_collection_is_refused(location, server):
     collection = build(location, count=100)
     with pytest.raises(IndexFolderError, match=r"built by promptbert \(a1b2a1b2…\), not simcse \(ffffffff…\): search"):
