@@ -5,7 +5,6 @@ import shutil
 from datetime import timedelta
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -143,38 +142,22 @@ def test_wrong_folders_and_files_are_refused(folder, tmp_path):
     assert json.loads(runs(tmp_path / "empty", "--json")[0]) == []
 
 
-@pytest.fixture(scope="module")
-def adapted(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of an adaptation with labels, which takes a projection."""
-    folder, rng = tmp_path_factory.mktemp("adapted"), np.random.default_rng(0)
+def test_an_adaptation_is_listed_with_both_axes_and_the_verdict_that_all_its_files_have(
+    bert_folder, tmp_path, monkeypatch
+):
+    rng = np.random.default_rng(0)
     topics = {"low": WORDS[4:14], "high": WORDS[24:40]}
     rows = [(name, [*rng.choice(topics[name], 5), *rng.choice(WORDS, 3)]) for name in [*topics] * 200]
-    (folder / "texts.tsv").write_text("".join(f"{name}\t{' '.join(words)}\n" for name, words in rows))
-    request = AdaptRequest(str(folder / "texts.tsv"), str(bert_folder), column="2", label="1")
-    scores = Trial.scores
-
-    def scored(self: Trial, name: str, vectors: Any) -> dict:
-        gains = {"grouping": [5.0, 4.0, 6.0], "finding": [-0.5, -1.0, 0.0]} if name == "projection 0" else {}
-        return {**scores(self, name, vectors), "gains": gains}
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Trial, "scores", scored)
-        patched.setattr(Trial, "training", lambda self: left_out("not tried"))
-        adapt(request, folder / "deep" / "labelled")
-    (folder / "notes").mkdir()
-    (folder / "notes" / "report.json").write_text('{"chosen": 1}')
-    return folder
-
-
-def test_an_adaptation_is_listed_with_both_axes_and_the_verdict_that_all_its_files_have(adapted):
-    output = adapted / "deep" / "labelled"
+    (tmp_path / "texts.tsv").write_text("".join(f"{name}\t{' '.join(words)}\n" for name, words in rows))
+    monkeypatch.setattr(Trial, "training", lambda self: left_out("not tried"))
+    output = tmp_path / "deep" / "labelled"
+    adapt(AdaptRequest(str(tmp_path / "texts.tsv"), str(bert_folder), column="2", label="1"), output)
     report = json.loads((output / "report.json").read_text())
-    assert report["chosen"] == "projection 0"
-    (labelled,) = json.loads(runs(adapted, "--json")[0])
+    (labelled,) = json.loads(runs(tmp_path, "--json")[0])
     assert (labelled["name"], labelled["state"], labelled["method"]) == ("deep/labelled", "finished", "adapt")
     same = ("verdict", "chosen", "grouping", "finding", "seconds", "data")
     assert {name: labelled[name] for name in same} == {name: report[name] for name in same}
-    header, line = runs(adapted)[0].splitlines()
+    header, line = runs(tmp_path)[0].splitlines()
     assert header.split() == ["adaptation", "state", "data", "grouping", "finding", "time", "verdict"]
     axes = [f"{report[axis]['start']:.1f} -> {report[axis]['result']:.1f}" for axis in ("grouping", "finding")]
     assert all(scores in line for scores in axes)
