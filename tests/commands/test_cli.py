@@ -120,17 +120,6 @@ def test_a_configuration_file_gives_defaults_below_variable_and_option(config, b
     assert run("tokens", "the dog", "--model", bert_folder).exit_code == 0
 
 
-def test_a_model_by_default_is_for_commands_that_encode(config, bert_folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("CSE_MODEL", str(bert_folder))
-    (tmp_path / "a.txt").write_text("the dog\nthe cat\n")
-    config.write_text("search: {k: 1}\n")
-    assert run("encode", tmp_path / "a.txt", "--output", tmp_path / "v", "--shards", 2).exit_code == 0
-    assert (
-        run("build_index", tmp_path / "a.txt", "--vectors", tmp_path / "v", "--output", tmp_path / "i").exit_code == 0
-    )
-    assert run("search", tmp_path / "i", "the dog").stdout.split()[2:] == ["the", "dog"]
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [

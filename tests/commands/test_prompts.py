@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,6 @@ from cse.app.state import chosen_corpus, open_state
 from cse.evaluation.retrieval import score
 from index import VectorIndex
 from index.export import fill
-from index.manifest import read_manifest, write_manifest
 
 pytest.importorskip("sentence_transformers", reason="sentence-transformers (tests/requirements.txt) is not installed")
 
@@ -129,11 +127,6 @@ def test_added_and_resumed_documents_have_the_prompt(folders, tmp_path):
     (tmp_path / "export").mkdir()
     fill(VectorIndex.load(tmp_path / "x"), "parquet", tmp_path / "export")
     assert "Encode queries with the prompt 'a dog : '." in (tmp_path / "export" / "README.md").read_text()
-    other = replace(read_manifest(tmp_path / "x"), document_prompt=None, query_prompt="the ")
-    write_manifest(tmp_path / "x", other)  # what the index records counts, not what the model says today
-    said = ran("build_index", second, *words, "--append").stderr
-    assert "prompt" not in said
-    assert "'the '" in run("search", tmp_path / "x", QUERY).stderr
 
 
 def retrieval_set(folder: Path) -> Path:

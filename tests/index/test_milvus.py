@@ -215,17 +215,11 @@ def test_a_server_that_is_away_is_one_line(tmp_path):
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("milvus://localhost:19530/1x", "letters, digits and _, not beginning"),
-        ("milvus://name:secret@localhost:19530/x", "is not the address"),
-        ("redis://localhost/a", "is not the address of a store, which begins with milvus://"),
-    ],
-)
-def test_a_bad_address_is_refused_before_anything_is_asked(text, reason):
-    with pytest.raises(ValueError, match=re.escape(reason)):
-        open_at(location_of(text))
+def test_a_bad_address_is_refused_before_anything_is_asked():
+    with pytest.raises(ValueError, match="is not the address of a collection"):
+        open_at(location_of("milvus://name:secret@localhost:19530/x"))
+    with pytest.raises(ValueError, match="is not the address of a store, which begins with milvus://"):
+        open_at(location_of("redis://localhost/a"))
 
 
 def table(**more: Any) -> Corpus:
