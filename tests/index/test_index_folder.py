@@ -83,34 +83,27 @@ def edit_manifest(folder: Path, **values: Any) -> None:
     (folder / "manifest.json").write_text(json.dumps(kept))
 
 
-def damage(folder: Path, kind: str) -> None:
-    name = "index.faiss" if "faiss" in kind else "texts.arrow" if "texts" in kind else "manifest.json"
-    path = folder / name
-    if "missing" in kind:
-        path.unlink()
-    elif "truncated" in kind:
-        path.write_bytes(path.read_bytes()[:-100])
-    elif "flipped" in kind:
-        content = bytearray(path.read_bytes())
-        content[len(content) // 2] ^= 1
-        path.write_bytes(content)
-    elif "garbage" in kind:
-        path.write_bytes(b"\xff{not json")
+def flipped(content: bytes) -> bytes:
+    return content[:500] + bytes([content[500] ^ 1]) + content[501:]
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"),
+    ("name", "damage", "message"),
     [
-        ("faiss missing", "index.faiss is missing"),
-        ("faiss truncated", r"index.faiss has \d+ bytes, not \d+"),
-        ("faiss flipped", "is not what manifest.json describes"),
-        ("texts flipped", "is not what manifest.json describes"),
-        ("manifest missing", "not an index folder, it has no manifest.json"),
-        ("manifest garbage", "cannot read manifest.json"),
+        ("index.faiss", None, "index.faiss is missing"),
+        ("index.faiss", lambda content: content[:-100], r"index.faiss has \d+ bytes, not \d+"),
+        ("index.faiss", flipped, "is not what manifest.json describes"),
+        ("texts.arrow", flipped, "is not what manifest.json describes"),
+        ("manifest.json", None, "not an index folder, it has no manifest.json"),
+        ("manifest.json", lambda content: b"\xff{not json", "cannot read manifest.json"),
     ],
 )
-def test_damage_is_refused_in_one_line_with_the_cure(kind, message, flat, tmp_path):
-    damage(tmp_path / "flat", kind)
+def test_damage_is_refused_in_one_line_with_the_cure(name, damage, message, flat, tmp_path):
+    path = tmp_path / "flat" / name
+    content = path.read_bytes()
+    path.unlink()
+    if damage:
+        path.write_bytes(damage(content))
     with pytest.raises(IndexFolderError, match=message) as caught:
         VectorIndex.load(tmp_path / "flat")
     assert str(caught.value).startswith(f"{tmp_path / 'flat'}: ")

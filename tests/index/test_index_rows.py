@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import faiss
-import numpy as np
 import pyarrow as pa
 import pytest
 from index_corpus import vectors
@@ -23,12 +22,9 @@ def tickets(folder: Path, text: str = TICKETS, name: str = "tickets.csv") -> Cor
     return Corpus.read(folder / name, "body")
 
 
-def indexed(corpus: Corpus | list[str], folder: Path, size: int = 2) -> VectorIndex:
-    points, settings = vectors(len(corpus)), BuildSettings(corpus="tickets.csv")
-    parts = list(corpus.blocks(size)) if size and isinstance(corpus, Corpus) else [corpus]
-    starts = np.cumsum([0, *map(len, parts)])
-    batches = [(part, points[start : start + len(part)]) for part, start in zip(parts, starts, strict=False)]
-    return VectorIndex.build(batches, folder, settings=settings)
+def indexed(corpus: Corpus, folder: Path) -> VectorIndex:
+    settings = BuildSettings(corpus="tickets.csv")
+    return VectorIndex.build([(corpus, vectors(len(corpus)))], folder, settings=settings)
 
 
 def by_position(index: VectorIndex) -> list[Hit]:
