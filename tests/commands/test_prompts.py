@@ -129,19 +129,15 @@ def test_added_and_resumed_documents_have_the_prompt(folders, tmp_path):
     assert "Encode queries with the prompt 'a dog : '." in (tmp_path / "export" / "README.md").read_text()
 
 
-def retrieval_set(folder: Path) -> Path:
+def test_retrieval_is_scored_with_the_prompts(folders, tmp_path):
     """Sentences of the demo, each the query of the next two."""
+    folder = tmp_path / "demo"
     folder.mkdir()
     texts = [line.split("\t")[1] for line in Path("cse/bundled/demo/corpus.tsv").read_text().splitlines()[:120]]
     (folder / "corpus.tsv").write_text("".join(f"d{row}\t{text}\n" for row, text in enumerate(texts)))
     (folder / "queries.tsv").write_text("".join(f"q{row}\t{texts[row]}\n" for row in range(0, 120, 4)))
     judged = "".join(f"q{row}\td{row + after}\t1\n" for row in range(0, 118, 4) for after in (1, 2))
     (folder / "qrels.tsv").write_text(judged)
-    return folder
-
-
-def test_retrieval_is_scored_with_the_prompts(folders, tmp_path):
-    folder = retrieval_set(tmp_path / "demo")
     for kind in ("both", "default"):
         done = ran("evaluate", "retrieval", "--model", folders[kind], "--data", folder, "--json", "-")
         (record,) = json.loads(done.stdout)["models"].values()

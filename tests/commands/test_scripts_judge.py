@@ -61,7 +61,7 @@ def test_votes_are_asked_blind_kept_and_continued(bert_folder, table, tmp_path):
     refused(judge(*other), 4, "votes with result", "give another --json, or pass --overwrite")
 
 
-def test_votes_name_the_rows_and_texts_of_the_source(bert_folder, table, tmp_path):
+def test_votes_name_the_rows_and_texts_of_the_source(bert_folder, tmp_path):
     rows = [{"id": number, "m": {"text": f" {text} " if number % 3 else ""}} for number, (_, text) in enumerate(TEXTS)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = ("--data", tmp_path / "a.jsonl", "--column", "m.text", "--votes", 2, "--json", tmp_path / "v.json")

@@ -5,8 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import filelock
@@ -133,27 +131,18 @@ with replacement(Path(sys.argv[1])) as fresh:
 """
 
 
-@contextmanager
-def writer(folder: Path) -> Iterator[str]:
-    """A process that is writing `folder`, until it is killed at the end of the block; the name of its new folder."""
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(folder)], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout
-        try:
-            yield process.stdout.readline().strip()
-        finally:
-            process.kill()
-
-
 def test_a_second_writer_of_a_folder_is_refused_in_one_line_and_the_lock_goes_with_its_process(tmp_path, monkeypatch):
     monkeypatch.setattr(swap, "WAIT_SECONDS", 0.0)
-    with writer(tmp_path / "x") as fresh:
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "x")]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        fresh = process.stdout.readline().strip()
         for write in (write_folder, write_file):
             with pytest.raises(ValueError, match=r"x: another run is writing there; give another `output`"):
                 write(tmp_path / "x", lambda path: None)
         swap.sweep(tmp_path / "x")  # nothing of the living
         assert (tmp_path / fresh / "half").read_text() == "x"
+        process.kill()
     (tmp_path / ".x.new-thing").mkdir()  # another name's
     write_folder(tmp_path / "x", lambda path: (path / "file").touch())
     assert sorted(path.name for path in tmp_path.iterdir()) == [".x.new-thing", "x"]
