@@ -105,10 +105,8 @@ def contents(index: VectorIndex) -> Contents:
 def fill(index: VectorIndex, to: str, target: Path, points: Points | None = None) -> None:
     """Write an index and a README into an empty folder in one of `index.manifest.INDEX_FORMS`.
 
-    Raises ValueError for an unknown form, and for an index that cannot be written in it.
+    Raises ValueError for an index that cannot be written in it.
     """
-    if to not in FORMS:
-        raise ValueError(f"unknown `to` {to!r}; choose from {', '.join(FORMS)}")
     write, text = FORMS[to]
     stored = contents(index)
     write(index, stored, target, points)

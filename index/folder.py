@@ -44,8 +44,6 @@ SETTLED_SECONDS = 2.0  # a file changed more recently may change again without a
 def replacing(folder: Path) -> AbstractContextManager[Path]:
     """A new folder that replaces `folder`, which has to be absent, empty or an index, when the block succeeds."""
     folder = Path(os.path.realpath(followed(folder)))  # also of "."
-    if above := next((path for path in folder.parents if path.is_file()), None):
-        raise ValueError(f"{above}: is a file; give an index another folder")
     return writing.replacing(folder, INDEX)
 
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import ran, refused, run
 from conftest import SENTENCES
-from milvus_server import needs_server, served
 from typer.testing import Result
 
-from cse.analysis.calibration import random_cosines
-from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY, SPREAD
+from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY
 from cse.app.corpus.own import OwnCorpus
 from cse.app.results.search import Search
 from cse.app.show import ask
@@ -24,7 +21,6 @@ from cse.app.state import chosen_corpus, open_state
 from cse.evaluation.retrieval import score
 from index import VectorIndex
 from index.export import fill
-from index.manifest import read_manifest, write_manifest
 
 pytest.importorskip("sentence_transformers", reason="sentence-transformers (tests/requirements.txt) is not installed")
 
@@ -66,7 +62,7 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
-def cosines(folder: Path, texts: Sequence[str] = SENTENCES, prompts: bool = True) -> np.ndarray:
+def cosines(folder: Path, texts: Sequence[str], prompts: bool = True) -> np.ndarray:
     """The cosine of QUERY with each text, by sentence-transformers; without `prompts`, by its `encode`."""
     model = SentenceTransformer(str(folder), device="cpu")
     encode_query, encode_document = (model.encode_query, model.encode_document) if prompts else (model.encode,) * 2
@@ -74,30 +70,18 @@ def cosines(folder: Path, texts: Sequence[str] = SENTENCES, prompts: bool = True
     return encode_document(list(texts), normalize_embeddings=True) @ query
 
 
-def printed(done: Result) -> dict[str, float]:
-    """The scores of a search by text."""
-    assert done.exit_code == 0, done.output
-    return {text: float(score) for _, score, text in (line.split(maxsplit=2) for line in done.stdout.splitlines())}
-
-
-def searched(index: Path, folder: Path, texts: Sequence[str] = SENTENCES, prompts: bool = True) -> Result:
+def searched(index: Path, folder: Path, prompts: bool = True) -> Result:
     """The search for QUERY, whose scores are those of sentence-transformers."""
-    done = run("search", index, QUERY, "-k", len(texts))
-    expected = dict(zip(texts, cosines(folder, texts, prompts), strict=True))
-    assert printed(done) == pytest.approx(expected, abs=TOLERANCE)
+    done = ran("search", index, QUERY, "-k", len(SENTENCES))
+    scores = {text: float(score) for _, score, text in (line.split(maxsplit=2) for line in done.stdout.splitlines())}
+    expected = dict(zip(SENTENCES, cosines(folder, SENTENCES, prompts), strict=True))
+    assert scores == pytest.approx(expected, abs=TOLERANCE)
     return done
 
 
-def built(*words: object) -> Result:
-    done = ran("build_index", *words)
-    return done
-
-
-@pytest.mark.parametrize(
-    ("kind", "backend"), [*((kind, "openvino") for kind in KINDS), ("both", "torch"), ("left-out", "torch")]
-)
-def test_an_index_ranks_as_sentence_transformers_does(folders, corpus, tmp_path, kind, backend):
-    done = built(corpus, "--model", folders[kind], "--output", tmp_path / "x", "--backend", backend)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_index_ranks_as_sentence_transformers_does(folders, corpus, tmp_path, kind):
+    done = ran("build_index", corpus, "--model", folders[kind], "--output", tmp_path / "x")
     answer = searched(tmp_path / "x", folders[kind])
     model = SentenceTransformer(str(folders[kind]), device="cpu")
     for texts, prompt, stderr in (
@@ -108,34 +92,14 @@ def test_an_index_ranks_as_sentence_transformers_does(folders, corpus, tmp_path,
         assert [said for said in stderr.splitlines() if "prompt" in said] == ([line] if prompt else [])
 
 
-@pytest.mark.parametrize("kind", ["both", "default"])
-def test_an_index_made_without_prompts_is_searched_as_it_was(folders, corpus, tmp_path, kind):
-    built(corpus, "--model", folders[kind], "--output", tmp_path / "x")
-    old = tmp_path / "vectors"
-    assert run("encode", "--model", folders[kind], "--input", corpus, "--output", old, "--shards", 2).exit_code == 0
-    for part in old.glob("*.json"):  # as an earlier version wrote it
-        plan = json.loads(part.read_text())
-        part.write_text(json.dumps({name: plan[name] for name in plan if not name.endswith("_prompt")}))
-    built(corpus, "--vectors", old, "--output", tmp_path / "old")
-    assert "_prompt" not in (tmp_path / "old" / "manifest.json").read_text()
-    done = searched(tmp_path / "old", folders[kind], prompts=False)
-    line = {
-        "both": f"{tmp_path / 'old'}: built without the model's prompts, so the query has none",
-        "default": "queries are encoded with the model's prompt 'it is sad : '",
-    }[kind]
-    assert line in done.stderr
-    refused(run("build_index", corpus, "--vectors", old, "--output", tmp_path / "x", "--append"), 3, "--prompt-name")
-
-
-@pytest.mark.parametrize("kind", ["both", "left-out", "default"])
-def test_encoded_parts_say_with_which_prompt(folders, corpus, tmp_path, kind):
-    words = ("--model", folders[kind], "--input", corpus, "--shards", 2, "--output", tmp_path / "parts")
+def test_encoded_parts_say_with_which_prompt(folders, corpus, tmp_path):
+    folder = folders["left-out"]
+    words = ("--model", folder, "--input", corpus, "--shards", 2, "--output", tmp_path / "parts")
     assert run("encode", *words, "--prompt-name", "document").exit_code == 0
-    built(corpus, "--vectors", tmp_path / "parts", "--output", tmp_path / "x")
-    searched(tmp_path / "x", folders[kind])
-    built(corpus, "--vectors", tmp_path / "parts", "--output", tmp_path / "x", "--append")
-    ran("encode", "--model", folders[kind], "--input", corpus, "--output", tmp_path / "v.npy")
-    model = SentenceTransformer(str(folders[kind]), device="cpu")
+    ran("build_index", corpus, "--vectors", tmp_path / "parts", "--output", tmp_path / "x")
+    searched(tmp_path / "x", folder)
+    ran("encode", "--model", folder, "--input", corpus, "--output", tmp_path / "v.npy")
+    model = SentenceTransformer(str(folder), device="cpu")
     np.testing.assert_allclose(np.load(tmp_path / "v.npy"), model.encode(SENTENCES), atol=1e-4)
     refused(run("encode", *words[:4], "--output", tmp_path / "w.npy", "--prompt-name", "odd"), 3, "'odd'", "document")
 
@@ -144,63 +108,37 @@ def test_parts_of_encode_alone_are_said_to_lack_the_prompt(folders, corpus, tmp_
     words = ("--input", corpus, "--shards", 2)
     done = run("encode", "--model", folders["both"], *words, "--output", tmp_path / "parts")
     assert "'it is sad : ', is not used; for an index give --prompt-name" in done.stderr
-    built(corpus, "--vectors", tmp_path / "parts", "--output", tmp_path / "x")
+    ran("build_index", corpus, "--vectors", tmp_path / "parts", "--output", tmp_path / "x")
     searched(tmp_path / "x", folders["both"], prompts=False)
     done = run("encode", "--model", folders["query-alone"], *words, "--output", tmp_path / "documents")
     assert "prompt" not in done.stderr  # documents have none
-    built(corpus, "--vectors", tmp_path / "documents", "--output", tmp_path / "y")
+    ran("build_index", corpus, "--vectors", tmp_path / "documents", "--output", tmp_path / "y")
     searched(tmp_path / "y", folders["query-alone"])
 
 
-@pytest.mark.parametrize("kind", ["both", "left-out"])
-def test_added_and_resumed_documents_have_the_prompt(folders, tmp_path, kind):
+def test_added_and_resumed_documents_have_the_prompt(folders, tmp_path):
     first, second = tmp_path / "first.txt", tmp_path / "second.txt"
     first.write_text("\n".join(SENTENCES[:4]))
     second.write_text("\n".join(SENTENCES[4:]))
-    words = ("--model", folders[kind], "--output", tmp_path / "x")
-    built(first, *words, "--resume")
-    built(second, *words, "--append")
-    searched(tmp_path / "x", folders[kind])
+    words = ("--model", folders["both"], "--output", tmp_path / "x")
+    ran("build_index", first, *words, "--resume")
+    ran("build_index", second, *words, "--append")
+    searched(tmp_path / "x", folders["both"])
     (tmp_path / "export").mkdir()
     fill(VectorIndex.load(tmp_path / "x"), "parquet", tmp_path / "export")
     assert "Encode queries with the prompt 'a dog : '." in (tmp_path / "export" / "README.md").read_text()
-    other = replace(read_manifest(tmp_path / "x"), document_prompt=None, query_prompt="the ")
-    write_manifest(tmp_path / "x", other)  # what the index records counts, not what the model says today
-    said = built(second, *words, "--append").stderr
-    assert "prompt" not in said
-    assert "'the '" in run("search", tmp_path / "x", QUERY).stderr
 
 
-@needs_server
-@pytest.mark.filterwarnings("ignore::DeprecationWarning:pymilvus")
-def test_a_collection_records_the_prompts(folders, corpus, tmp_path):
-    (tmp_path / "second.txt").write_text("the sun\n")
-    texts = [*SENTENCES, "the sun"]
-    with served(tmp_path / "data") as server:
-        for kind in ("both", "default"):
-            location = f"{server}/{kind}"
-            for source, *append in ((corpus,), (tmp_path / "second.txt", "--append")):
-                built(source, "--model", folders[kind], "--store", location, *append)
-            searched(location, folders[kind], texts)
-        done = run("evaluate", "retrieval", "--model", folders["both"], "--data", retrieval_set(tmp_path / "demo"))
-        words = ("--model", folders["both"], "--data", tmp_path / "demo", "--store", f"{server}/scored")
-        assert run("evaluate", "retrieval", *words).stdout == done.stdout
-
-
-def retrieval_set(folder: Path) -> Path:
+def test_retrieval_is_scored_with_the_prompts(folders, tmp_path):
     """Sentences of the demo, each the query of the next two."""
+    folder = tmp_path / "demo"
     folder.mkdir()
     texts = [line.split("\t")[1] for line in Path("cse/bundled/demo/corpus.tsv").read_text().splitlines()[:120]]
     (folder / "corpus.tsv").write_text("".join(f"d{row}\t{text}\n" for row, text in enumerate(texts)))
     (folder / "queries.tsv").write_text("".join(f"q{row}\t{texts[row]}\n" for row in range(0, 120, 4)))
     judged = "".join(f"q{row}\td{row + after}\t1\n" for row in range(0, 118, 4) for after in (1, 2))
     (folder / "qrels.tsv").write_text(judged)
-    return folder
-
-
-def test_retrieval_is_scored_with_the_prompts(folders, tmp_path):
-    folder = retrieval_set(tmp_path / "demo")
-    for kind in ("both", "left-out", "default"):
+    for kind in ("both", "default"):
         done = ran("evaluate", "retrieval", "--model", folders[kind], "--data", folder, "--json", "-")
         (record,) = json.loads(done.stdout)["models"].values()
         model = SentenceTransformer(str(folders[kind]), device="cpu")
@@ -218,39 +156,18 @@ def test_retrieval_is_scored_with_the_prompts(folders, tmp_path):
             assert said == bool(model.prompts[name])
 
 
-@pytest.mark.parametrize("kind", ["left-out", "default"])
-def test_the_page_searches_with_the_prompts(folders, corpus, tmp_path, kind):
-    built(corpus, "--model", folders[kind], "--output", tmp_path / "x")
-    state, key = open_state([str(folders[kind])], [tmp_path / "x"]), "a" * 32
+def test_the_page_searches_with_the_prompts(folders, corpus, tmp_path):
+    folder = folders["left-out"]
+    ran("build_index", corpus, "--model", folder, "--output", tmp_path / "x")
+    state, key = open_state([str(folder)], [tmp_path / "x"]), "a" * 32
     own = OwnCorpus("mine", SENTENCES)
     state.own_corpora.put(key, own, state.models.columns)
     while own.current is not None:
         time.sleep(0.01)
-    (column,) = state.models.columns
-    encoder = state.models.encoder(column)
     for name in ("corpus.txt", OWN_KEY, DEMO_KEY):
         chosen = chosen_corpus(state, name, key)
         hits = ask(state, Search, {"query": QUERY, "corpus": name, "key": key}).frame
-        expected = cosines(folders[kind], chosen.texts)
+        expected = cosines(folder, chosen.texts)
         # Own vectors are kept as float16, and made in bfloat16 where the processor is fast at it.
         assert hits["cosine"].tolist() == pytest.approx([expected[row] for row in hits["position"]], abs=1e-3)
         assert hits["cosine"][0] == pytest.approx(max(expected), abs=1e-3)
-        # Sentences that are compared have no prompt but the default one, so those of random pairs have no other.
-        chosen.random_cosines(column, encoder)
-    spread = state.demo.texts[:: len(state.demo.texts) // SPREAD]
-    np.testing.assert_allclose(
-        state.demo.random_cosines(column, encoder), random_cosines(encoder.encode(spread)), atol=1e-6
-    )
-    texts = chosen_corpus(state, OWN_KEY, key)
-    np.testing.assert_allclose(
-        texts.random_cosines(column, encoder), random_cosines(encoder.encode(SENTENCES)), atol=1e-3
-    )
-
-
-def test_the_page_searches_an_older_index_as_it_was_made(folders, corpus, tmp_path):
-    ran("encode", "--model", folders["both"], "--input", corpus, "--output", tmp_path / "v", "--shards", 1)
-    built(corpus, "--vectors", tmp_path / "v", "--output", tmp_path / "x")
-    state = open_state([str(folders["both"])], [tmp_path / "x"])
-    expected = cosines(folders["both"], prompts=False)
-    hits = ask(state, Search, {"query": QUERY, "k": len(expected), "corpus": "corpus.txt"}).frame
-    assert hits["cosine"].tolist() == pytest.approx(sorted(expected)[::-1], abs=TOLERANCE)

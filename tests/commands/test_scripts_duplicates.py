@@ -3,7 +3,6 @@
 import csv
 import json
 import random
-import re
 from pathlib import Path
 
 import numpy as np
@@ -76,15 +75,6 @@ def test_the_kept_rows_and_groups_are_those_of_brute_force(bert_folder, file, tm
     assert summary["cosine"] == pytest.approx(least, abs=1e-4)
 
 
-def test_the_default_joins_exact_copies_and_leaves_most_others(bert_folder, file, tmp_path):
-    done = ran("duplicates", file, "--model", bert_folder, "--output", tmp_path / "kept.csv")
-    kept = (tmp_path / "kept.csv").read_text().splitlines()[1:]
-    assert len(set(kept)) == len(kept)
-    assert 140 <= len(kept) <= 180
-    assert done.stdout.startswith(f"kept {len(kept)} of {len(TEXTS)} rows; ")
-    assert re.search(r"percentile 99\.999[0-9]+ of random pairs", done.stderr)
-
-
 def test_tables_and_groups_keep_all_columns_unchanged(bert_folder, tmp_path):
     texts = ["=the dog", "a cat, big", "=the dog", "the sun"]
     rows = [(f"{number}", text, "=1+1") for number, text in enumerate(texts)]
@@ -100,17 +90,9 @@ def test_tables_and_groups_keep_all_columns_unchanged(bert_folder, tmp_path):
         ("1", "0", "=the dog", "=1+1"), ("3", "2", "=the dog", "=1+1")
     ]  # fmt: skip
     assert [row["reason"] for row in groups] == ["the first", "equal to the kept row"]
-    done = ran("duplicates", tmp_path / "in.csv", "--model", bert_folder, *options, "--for-spreadsheets")
+    ran("duplicates", tmp_path / "in.csv", "--model", bert_folder, *options, "--for-spreadsheets")
     assert [row["body"] for row in table(tmp_path / "g.csv")] == ["'=the dog"] * 2
     assert [row["note"] for row in table(tmp_path / "out.csv")] == ["'=1+1"] * 3
-    assert "fewer than 8 different texts: only equal vectors" in done.stderr
-    other = ("--column", "body", "--output", tmp_path / "out.jsonl", "--for-spreadsheets")
-    done = run("duplicates", tmp_path / "in.csv", "--model", bert_folder, *other)
-    assert done.exit_code == 3
-    assert "--for-spreadsheets is for files that end in .csv or .tsv" in done.stderr
-    (tmp_path / "in.tsv").write_text("x\ta dog\ny\ta cat\nz\ta dog\n")
-    assert run("duplicates", tmp_path / "in.tsv", "--column", 2, "--model", bert_folder, *options[2:]).exit_code == 0
-    assert (tmp_path / "out.csv").read_text() == "1,2\nx,a dog\ny,a cat\n"
 
 
 def test_rows_without_a_text_are_kept_and_all_rows_have_the_numbers_of_the_table(bert_folder, tmp_path):
@@ -126,26 +108,6 @@ def test_rows_without_a_text_are_kept_and_all_rows_have_the_numbers_of_the_table
     assert groups == [("1", "yes", "a dog"), ("4", "no", "a dog"), ("7", "no", "a dog")]
     summary = json.loads(run(*command, "--json").stdout)
     assert (summary["rows"], summary["kept"], summary["largest"]) == (8, 6, 3)
-
-
-def test_json_lines_and_a_messy_table_lose_their_copies_alone(bert_folder, tmp_path):
-    objects = [
-        {"id": number, "m": {"text": text, "n": [number]}}
-        for number, text in enumerate([" a dog", "", "the sun", "a dog", "a cat \u2028 x"])
-    ]
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(each) + "\n" for each in objects))
-    options = ("--model", bert_folder, "--groups", tmp_path / "g.jsonl")
-    ran(
-        "duplicates", tmp_path / "a.jsonl", "--column", "m.text", "--output", tmp_path / "out.jsonl", *options
-    )  # fmt: skip
-    lines = (tmp_path / "out.jsonl").read_text().rstrip("\n").split("\n")
-    assert [json.loads(line) for line in lines] == [*objects[:3], objects[4]]
-    groups = [json.loads(line) for line in (tmp_path / "g.jsonl").read_text().splitlines()]
-    assert [(row["row"], row["id"], row["m.text"]) for row in groups] == [(1, 0, " a dog"), (4, 3, "a dog")]
-    content = "id;text;id\n1;le caf\u00e9 noir;9\n;;\n3;le caf\u00e9 noir;8\n4; bon;7\n"
-    (tmp_path / "a.csv").write_bytes(content.encode("cp1252"))
-    ran("duplicates", tmp_path / "a.csv", "--output", tmp_path / "out.tsv", *options)
-    assert (tmp_path / "out.tsv").read_text() == "id\ttext\tid.2\n1\tle café noir\t9\n\t\t\n4\t bon\t7\n"
 
 
 def test_equal_texts_are_one_row_and_the_longest_can_be_kept(bert_folder, tmp_path):
@@ -164,14 +126,10 @@ def test_bad_input_is_refused_and_nothing_is_written(bert_folder, file, tmp_path
     options = ("--model", bert_folder, "--output", out / "kept.csv", "--groups", out / "g.csv")
     bad = tmp_path / "bad.txt"
     refused(run("duplicates", bad, *options), 3, "no such file")
-    for content, words in (("", "no text in it"), ("a dog\n", "only 1 text in it")):
-        bad.write_text(content)
-        refused(run("duplicates", bad, *options), 3, words)
-    refused(run("duplicates", file, *options, "--column", "text"), 3, "a text file has no column 'text'")
-    refused(run("duplicates", file, *options, "--factory", "Wrong"), 3, "Wrong")
+    bad.write_text("a dog\n")
+    refused(run("duplicates", bad, *options), 3, "only 1 text in it")
     refused(run("duplicates", file, "--model", "nothing/here", *options[2:]), 4, "no model 'nothing/here'")
     done = run("duplicates", file, "--model", bert_folder, "--output", tmp_path / "kept.txt")
     refused(done, 3, "ends in .csv, .tsv, .jsonl or .parquet")
-    for wrong in (("--percentile", 100), ("--percentile", -1), ("--keep", "best")):
-        refused(run("duplicates", file, *options, *wrong), 2)
+    refused(run("duplicates", file, *options, "--percentile", 100), 2)
     assert not list((tmp_path / "out").iterdir())

@@ -33,20 +33,6 @@ def models(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> dict[
 
 
 @pytest.fixture
-def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The models that were opened, by name."""
-    opened: list[str] = []
-    really = loading.open_model
-
-    def counted(reference: object, **options: object) -> object:
-        opened.append(reference.name)
-        return really(reference, **options)
-
-    monkeypatch.setattr(loading, "open_model", counted)
-    return opened
-
-
-@pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     path = tmp_path / "corpus.txt"
     path.write_text("\n\n".join(CORPUS) + "\n", encoding="utf-8")
@@ -83,7 +69,6 @@ def test_fewer_hits_than_asked_for_are_said_with_the_option_that_finds_more(tmp_
     )
     assert "a larger --probe, such as 4, finds more" in line
     assert (len(all_of_them.stdout.splitlines()), "hits" in all_of_them.stderr) == (90, False)
-    assert "searched 8 of its cells" in run_search(tmp_path / "ivf", "a dog", "-k", 90, "--json").stderr
 
 
 def test_build_prints_one_line(corpus, tmp_path):
@@ -92,18 +77,10 @@ def test_build_prints_one_line(corpus, tmp_path):
     assert result.stdout == f"{tmp_path / 'x'}: 5 rows, 32 dimensions, Flat, {sum(files) / 1e6:.2f} MB\n"
     assert "5 sentences" in result.stderr
     assert sorted(path.name for path in (tmp_path / "x").iterdir()) == ["index.faiss", "manifest.json", "texts.arrow"]
-    result = run_build(corpus, "--model", "promptbert", "--output", tmp_path / "y", "--factory", "SQ8")
-    assert result.stdout.endswith("MB, recall@10 1.000\n")
-
-
-def test_build_prints_the_manifest(corpus, tmp_path, models):
-    arguments = ["--model", "bert", "--pooling", "cls", "--factory", "IVF2,Flat", "--seed", 7, "--json"]
-    result = run_build(corpus, "--output", tmp_path / "x", *arguments)
-    manifest = json.loads(result.stdout)
-    assert manifest == json.loads((tmp_path / "x" / "manifest.json").read_text())
-    expected = {"model": models["bert"], "pooling": "cls", "corpora": [str(corpus)], "count": 5, "nprobe": 2, "seed": 7}
-    assert {key: manifest[key] for key in expected} == expected
-    assert manifest["fingerprint"] == cse.load(models["bert"], "cls").fingerprint
+    words = ("--pooling", "cls", "--factory", "IVF2,Flat", "--json")
+    manifest = json.loads(run_build(corpus, "--model", "bert", "--output", tmp_path / "y", *words).stdout)
+    assert manifest == json.loads((tmp_path / "y" / "manifest.json").read_text())
+    assert manifest["fingerprint"] == cse.load(FOLDERS["bert"], "cls").fingerprint
 
 
 def test_a_model_folder_is_remembered_from_anywhere(tmp_path, corpus, monkeypatch, models):
@@ -130,62 +107,24 @@ def test_search_prints_rank_score_text(folder, models):
     assert lines == ["  1  1.0000  a man plays guitar", f"  2  {cosines[second]:.4f}  {CORPUS[second]}"]
 
 
-def test_search_prints_a_long_text_on_one_line_and_whole_in_json(tmp_path):
-    words = ["a man plays", *["guitar"] * 60]
-    table = tmp_path / "table.csv"
-    with table.open("w", newline="") as file:
-        csv.writer(file).writerows([["text"], ["\n".join(words)]])
-    built(table, "--model", "promptbert", "--output", tmp_path / "x")
-    shown = run_search(tmp_path / "x", "a man").stdout
-    assert shown.count("\n") == 1
-    assert shown.rstrip("\n")[13:] == f"{' '.join(words)[:299]}…"
-    assert json.loads(run_search(tmp_path / "x", "a man", "--json").stdout)[0]["text"] == "\n".join(words)
-
-
 def test_search_prints_json_with_the_lines_of_the_text_file(folder):
     hits = json.loads(run_search(folder, "a dog runs", "-k", 99, "--json").stdout)
     assert hits[0] == {"row": 3, "score": pytest.approx(1, abs=1e-6), "text": "a dog runs", "fields": {}}
     lines = "\n\n".join(CORPUS).split("\n")  # every second one is blank
     assert [lines[hit["row"] - 1] for hit in hits] == [hit["text"] for hit in hits]
     assert sorted(hit["row"] for hit in hits) == [1, 3, 5, 7, 9]
-
-
-@pytest.mark.parametrize("arguments", [["--model", "simcse"], ["--model", "bert", "--pooling", "cls"]])
-def test_search_with_another_model_is_refused(arguments, folder, models):
-    result = run_search(folder, "a dog", *arguments)
-    built, asking = models["promptbert"], {"simcse": "my-simcse", "bert": "bert-cls"}[arguments[1]]
-    refused(result, 4, f"built by {built} (", f"not {asking} (", f"search with --model {built} or rebuild")
-    assert run_search(folder, "a dog", "--model", "promptbert").exit_code == 0
+    model = FOLDERS["promptbert"]
+    refused(run_search(folder, "a dog", "--model", "simcse"), 4, f"built by {model} (", f"search with --model {model}")
 
 
 def test_search_answers_each_line_of_standard_input(folder):
-    def searched(lines: str, *more: str) -> Result:
-        return run("search", folder, "-", "-k", 2, *more, stdin=lines)
-
     alone = [json.loads(run_search(folder, text, "-k", 2, "--json").stdout) for text in ("a dog, a man", "two cats")]
-    answers = json.loads(searched("a dog, a man\n\n two cats", "--json").stdout)
+    answers = json.loads(run("search", folder, "-", "-k", 2, "--json", stdin="a dog, a man\n\n two cats").stdout)
     assert [answer["query"] for answer in answers] == ["a dog, a man", "two cats"]
     for answer, hits in zip(answers, alone, strict=True):
         scores = [pytest.approx(hit.pop("score"), abs=1e-6) for hit in hits]
         assert [hit.pop("score") for hit in answer["hits"]] == scores
         assert answer["hits"] == hits
-    shown = searched("a dog, a man\n").stdout.splitlines()
-    assert shown == ["a dog, a man", *run_search(folder, "a dog, a man", "-k", 2).stdout.splitlines()]
-    assert [row["query"] for row in json.loads(searched("a dog\n", "--json").stdout)] == ["a dog"]
-    refused(searched(" \n"), 3, "standard input: no text in it")
-
-
-def test_an_index_of_standard_input_names_it(tmp_path, models):
-    words = ("-", "--model", models["simcse"], "--output", tmp_path / "x", "--json")
-    done = run("build_index", *words, stdin="a dog\n\na man\n")
-    assert (json.loads(done.stdout)["corpora"], json.loads(done.stdout)["count"]) == (["standard input"], 2)
-    done = run("topics", "-", "--model", models["simcse"], stdin="a dog\na dog\n")
-    refused(done, 3, "standard input: all its texts are the same")
-
-
-def test_search_refuses_a_blank_query(folder, loads):
-    refused(run_search(folder, " \t"), 3, "the query is blank")
-    assert loads == []
 
 
 def test_search_refuses_what_is_no_index(tmp_path, corpus, folder):
@@ -198,48 +137,32 @@ def test_search_refuses_what_is_no_index(tmp_path, corpus, folder):
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["empty.txt"], ("empty.txt",)), (["blank.txt"], ("blank.txt",)), (["no.txt"], ("no.txt",)),
+        (["blank.txt"], ("blank.txt",)), (["no.txt"], ("no.txt",)),
         (["corpus.txt", "--factory", "Flatt"], ("'Flatt'", "HNSW32,Flat IVF{n},Flat")),
-        (["corpus.txt", "--output", "empty.txt/x"], ("empty.txt is a file; give a folder as --output",)),
+        (["corpus.txt", "--output", "blank.txt/x"], ("blank.txt is a file; give a folder as --output",)),
     ],
 )  # fmt: skip
 def test_what_cannot_be_built_or_written_is_refused_before_anything_is_encoded(
-    arguments, parts, tmp_path, corpus, loads, monkeypatch
+    arguments, parts, tmp_path, corpus, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    Path("empty.txt").touch()
     Path("blank.txt").write_text("\n  \n")
     before = sorted(tmp_path.iterdir())
     monkeypatch.setattr(OpenVinoEncoder, "encode_ids", lambda *_, **__: pytest.fail("encoded"))
     refused(run_build(arguments[0], "--model", "promptbert", "--output", "x", *arguments[1:]), 3, *parts)
     assert sorted(tmp_path.iterdir()) == before
-    assert loads == [] or arguments[0] == corpus.name  # whose texts can be read
-
-
-def test_too_few_sentences_for_a_factory_and_an_output_below_no_folder_are_named(corpus, tmp_path):
-    arguments = (corpus, "--model", "promptbert", "--output")
-    refused(run_build(*arguments, tmp_path / "x", "--factory", "IVF64,Flat"), 3, "needs at least 64 sentences")
-    assert [path.name for path in tmp_path.iterdir()] == ["corpus.txt"]
-    done = run_build(*arguments, "/proc/x")
-    refused(done, 3, "/proc/x: cannot be written", "give another folder")
-    assert ".x.new" not in done.stderr.splitlines()[-1].split("(")[0]
 
 
 def test_a_filled_output_is_kept_unless_told(folder, corpus, tmp_path):
     corpus.write_text("only this\n")
     arguments = [corpus, "--model", "simcse", "--output"]
     refused(run_build(*arguments, folder), 3, "--overwrite replaces it, --append adds to it")
-    assert run_build(*arguments, folder, "--append", "--overwrite").exit_code == 2
     assert VectorIndex.load(folder).texts(range(5)) == CORPUS
     built(*arguments, folder, "--overwrite")
     assert VectorIndex.load(folder).texts([0]) == ["only this"]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
-    for output, cure in (
-        (tmp_path / "mine", "move it away or give another folder"),
-        (corpus, "give a folder as --output"),
-    ):
-        refused(run_build(*arguments, output, "--overwrite"), 3, cure)
+    refused(run_build(*arguments, tmp_path / "mine", "--overwrite"), 3, "move it away or give another folder")
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "years of work"
 
 
@@ -251,11 +174,7 @@ def test_append_adds_to_the_same_model_only(folder, tmp_path):
     index = VectorIndex.load(folder)
     assert index.texts(range(7)) == [*CORPUS, "a bird sings", "a fish swims"]
     assert index.manifest.corpora == [str(tmp_path / "corpus.txt"), str(more)]
-    assert run_search(folder, "a fish swims", "-k", 1).stdout == "  1  1.0000  a fish swims\n"
     refused(run_build(more, "--model", "simcse", "--output", folder, "--append"), 4, "not my-simcse (")
-    refused(run_build(more, "--model", "promptbert", "--output", tmp_path / "no", "--append"), 4, "no such index")
-    other = run_build(more, "--model", "promptbert", "--output", folder, "--append", "--factory", "SQ8")
-    refused(other, 3, "was built with factory Flat")
     assert len(VectorIndex.load(folder)) == 7
 
 
@@ -285,25 +204,21 @@ def encode_in_parts(corpus: Path, output: Path) -> None:
     assert run("encode", *words).exit_code == 0
 
 
-def test_an_index_of_encoded_parts_is_that_of_the_model_which_is_not_opened(corpus, tmp_path, loads):
+def test_an_index_of_encoded_parts_is_that_of_the_model_which_is_not_opened(corpus, tmp_path, monkeypatch):
     built(corpus, "--model", "promptbert", "--output", tmp_path / "plain")
     encode_in_parts(corpus, tmp_path / "v")
-    loads.clear()
+    monkeypatch.setattr(loading, "open_model", lambda *_, **__: pytest.fail("opened"))
     built(corpus, "--vectors", tmp_path / "v", "--output", tmp_path / "parts")
-    assert loads == []
     plain, parts = (VectorIndex.load(tmp_path / name) for name in ("plain", "parts"))
     assert parts.manifest.to_json().keys() == plain.manifest.to_json().keys()
     assert (parts.manifest.model, parts.manifest.fingerprint) == (plain.manifest.model, plain.manifest.fingerprint)
     assert parts.manifest.corpus_sha256 == plain.manifest.corpus_sha256
     query = np.random.default_rng(0).normal(size=(3, plain.manifest.dimension))
     np.testing.assert_allclose(parts.search(query, 5)[0], plain.search(query, 5)[0], atol=1e-6)
-    before = (tmp_path / "parts" / "manifest.json").read_bytes()
     (tmp_path / "more.txt").write_text("another sentence\n")
     more = (tmp_path / "more.txt", "--vectors", tmp_path / "v", "--output", tmp_path / "parts", "--append")
     refused(run_build(*more), 3, "encoded from other sentences")
-    assert (tmp_path / "parts" / "manifest.json").read_bytes() == before
-    built(corpus, "--vectors", tmp_path / "v", "--output", tmp_path / "parts", "--append")
-    assert len(VectorIndex.load(tmp_path / "parts")) == 2 * len(CORPUS)
+    assert len(VectorIndex.load(tmp_path / "parts")) == len(CORPUS)
 
 
 def test_a_smoothed_index_of_any_source_records_it_and_expands_queries(corpus, tmp_path, folder):
@@ -317,48 +232,12 @@ def test_a_smoothed_index_of_any_source_records_it_and_expands_queries(corpus, t
         assert index.manifest.smooth == 2
         np.testing.assert_allclose(index.contents()[1], smoothed(raw, 2), atol=1e-6)
     query = cse.load(FOLDERS["promptbert"]).encode("a dog sings", normalize_embeddings=False)
-    for options, expand in (([], 2), (["--expand", 0], 0), (["--expand", 1], 1)):
+    for options, expand in (([], 2), (["--expand", 1], 1)):
         shown = run_search(tmp_path / "s", "a dog sings", "-k", 3, *options).stdout
         hits = index.hits(query, 3, expand=expand)
         assert shown == "".join(f"{hit.rank:>3}  {hit.score:.4f}  {hit.text}\n" for hit in hits)
-    plain = VectorIndex.load(folder).hits(query, 5, expand=2)
-    printed = json.loads(run_search(folder, "a dog sings", "--expand", 2, "--json").stdout)
-    assert [hit["row"] for hit in printed] == [hit.row for hit in plain]
-    assert [hit["score"] for hit in printed] == pytest.approx([hit.score for hit in plain], abs=1e-6)
-
-
-def test_smoothing_that_cannot_be_is_refused_with_the_cure(corpus, tmp_path, loads):
-    built(corpus, "--model", "promptbert", "--output", tmp_path / "s", "--smooth", 2)
-    before = (tmp_path / "s" / "manifest.json").read_bytes()
-    loads.clear()
     again = run_build(corpus, "--model", "promptbert", "--output", tmp_path / "s", "--append")
     refused(again, 3, "smoothed over 2 neighbours", "build it again from all sentences with --smooth 2")
-    for options in (["--output", tmp_path / "s", "--append"], ["--store", "milvus://127.0.0.1:1/x"]):
-        refused(run_build(corpus, "--model", "promptbert", *options, "--smooth", 2), 2, "for new indexes in folders")
-    for options in (["--expand", 2], ["--verify"]):
-        refused(run_search("--store", "milvus://127.0.0.1:1/x", "a dog", *options), 2, "for indexes in folders")
-    assert run_build(corpus, "--model", "promptbert", "--output", tmp_path / "t", "--smooth", -1).exit_code == 2
-    assert run_search(tmp_path / "s", "a dog", "--expand", -1).exit_code == 2
-    assert (loads, (tmp_path / "s" / "manifest.json").read_bytes()) == ([], before)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["--model", "simcse", "--vectors", "v"],
-        ["--vectors", "v", "--pooling", "cls"],
-        ["--vectors", "v", "--batch-size", 8],
-    ],
-)
-def test_vectors_stand_in_for_a_model(corpus, tmp_path, arguments):
-    refused(run_build(corpus, *arguments, "--output", tmp_path / "index"), 2, "--vectors")
-
-
-def test_a_seed_means_nothing_for_texts_that_are_added(corpus: Path, tmp_path: Path) -> None:
-    refused = run_build(corpus, "--model", "bundled", "--output", tmp_path / "index", "--append", "--seed", 3)
-    assert refused.exit_code == 2
-    assert "leave out --seed" in refused.stderr
 
 
 TICKETS = [
@@ -381,7 +260,7 @@ def hits_of(*arguments: object) -> list[dict[str, Any]]:
     return json.loads(result.stdout)
 
 
-@pytest.mark.parametrize("way", ["at once", "resume", "vectors"])
+@pytest.mark.parametrize("way", ["resume", "vectors"])
 def test_an_index_of_a_table_gives_each_hit_its_row_and_columns(way, tickets, tmp_path):
     words: list[object] = ["--model", "promptbert"]
     if way == "vectors":
@@ -399,7 +278,6 @@ def test_an_index_of_a_table_gives_each_hit_its_row_and_columns(way, tickets, tm
         if text.strip()
     ]
     assert {tuple(hit) for hit in hits} == {("row", "score", "text", "fields")}
-    assert [tuple(hit["fields"]) for hit in hits] == [("id", "label", "price")] * 3
 
 
 @pytest.fixture
@@ -411,7 +289,6 @@ def table_index(tickets: Path, tmp_path: Path) -> Path:
 def test_shown_columns_stand_before_the_text_and_alone_in_json(table_index):
     shown = run_search(table_index, "a dog runs", "-k", 1, "--show", "label, id")
     assert shown.stdout == "  1  1.0000  other  T-4  a dog runs\n"
-    assert run_search(table_index, "a dog runs", "-k", 1, "--show", "body").stdout == "  1  1.0000  a dog runs\n"
     (hit,) = hits_of(table_index, "a dog runs", "-k", 1, "--show", "price")
     assert hit == {"row": 4, "score": pytest.approx(1, abs=1e-6), "text": "a dog runs", "fields": {"price": "12"}}
     refused(run_search(table_index, "a dog", "--show", "id,queue"), 3, "no column 'queue' to --show; the index has")
@@ -428,7 +305,7 @@ def test_a_condition_limits_a_search_to_rows_and_says_how_many(table_index, fold
     nothing = run_search(table_index, "a dog runs", "--where", "label = 'none'", "--json")
     assert (nothing.exit_code, nothing.stdout) == (0, "[]\n")
     assert "no row meets \"label = 'none'\"; the columns are 'body', 'id', 'label', 'price'" in nothing.stderr
-    for condition in ("lable = 'x'", "label = ", "", "1; drop table rows"):
+    for condition in ("lable = 'x'", "1; drop table rows"):
         done = run_search(table_index, "a dog", "--where", condition)
         refused(done, 3, f"cannot read the condition {condition!r}", "of the columns body, id, label, price")
     assert [hit["row"] for hit in hits_of(folder, "a dog runs", "--where", "text like '%guitar'")] == [1]
@@ -445,15 +322,3 @@ def test_rows_of_an_added_corpus_are_counted_in_their_file_which_is_named(table_
         "fields": {"id": "N-1", "label": None, "price": "3"}, "corpus": str(more),
     }  # fmt: skip
     assert {hit["corpus"] for hit in others} == {str(tmp_path / "tickets.csv")}
-    before = (table_index / "manifest.json").read_bytes()
-    (tmp_path / "odd.csv").write_text("id,body\nN-2,a fish swims\n")
-    refused(run_build(tmp_path / "odd.csv", *words), 3, "the columns differ: the new rows lack 'label', 'price'")
-    assert (table_index / "manifest.json").read_bytes() == before
-
-
-def test_a_table_is_read_as_its_options_say(tmp_path):
-    (tmp_path / "t.txt").write_text("T-1|a dog runs\nT-2|two cats sleep\n")
-    words = ("--model", "promptbert", "--output", tmp_path / "x", "--column", "2", "--read", "delimiter=|")
-    built(tmp_path / "t.txt", *words, "--read", "header=no")
-    (hit,) = hits_of(tmp_path / "x", "a dog runs", "-k", 1)
-    assert (hit["row"], hit["text"], hit["fields"]) == (1, "a dog runs", {"1": "T-1"})

@@ -61,7 +61,7 @@ def test_votes_are_asked_blind_kept_and_continued(bert_folder, table, tmp_path):
     refused(judge(*other), 4, "votes with result", "give another --json, or pass --overwrite")
 
 
-def test_votes_name_the_rows_and_texts_of_the_source(bert_folder, table, tmp_path):
+def test_votes_name_the_rows_and_texts_of_the_source(bert_folder, tmp_path):
     rows = [{"id": number, "m": {"text": f" {text} " if number % 3 else ""}} for number, (_, text) in enumerate(TEXTS)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = ("--data", tmp_path / "a.jsonl", "--column", "m.text", "--votes", 2, "--json", tmp_path / "v.json")
@@ -106,14 +106,6 @@ def test_the_votes_on_a_run_are_kept_next_to_it_for_each_comparison(bert_folder,
     assert [len(judgement["votes"]) for judgement in kept] == [2, 2]
 
 
-def test_a_session_without_further_texts_says_so(bert_folder, tmp_path):
-    (tmp_path / "few.txt").write_text("".join(f"{text}\n" for _, text in TEXTS[:10]))
-    done = judge(*pair(bert_folder), "--data", tmp_path / "few.txt", votes="A\n" * 30)
-    assert done.exit_code == 0, done.output
-    assert "of 30 votes; no other text has different neighbours" in done.stderr
-    assert "continues" not in done.stderr
-
-
 def test_equal_models_have_nothing_to_ask(bert_folder, table):
     done = judge(bert_folder, bert_folder, "--pooling", "mean", "--data", table, votes="A\n" * 30)
     assert done.exit_code == 0, done.output
@@ -131,21 +123,16 @@ def test_earlier_votes_stay_until_the_first_new_one_and_overwrite_then_drops_the
     assert votes.read_bytes() == kept
     assert judge(*pair(bert_folder), *options, "--votes", 2, votes="s\nq\n").exit_code == 0
     assert [vote["vote"] for vote in json.loads(votes.read_text())["votes"]] == ["same"]
-    damaged = {**json.loads(votes.read_text()), "votes": [{"vote": "maybe"}]}
-    votes.write_text(json.dumps(damaged))
-    refused(judge(*pair(bert_folder), *options[:-1]), 4, "holds no votes that can be read", "or pass --overwrite")
-    assert judge(*pair(bert_folder), *options, "--votes", 1, votes="s\n").exit_code == 0
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"votes": [1]}'])
-def test_a_file_of_something_else_is_refused_even_to_overwrite(bert_folder, table, tmp_path, content):
+def test_a_file_of_something_else_is_refused_even_to_overwrite(bert_folder, table, tmp_path):
     output = tmp_path / "mine.json"
-    output.write_text(content)
+    output.write_text("{}")
     for option in ((), ("--overwrite", "--labels", "topic", "--votes", 0)):
         done = judge(*pair(bert_folder), "--data", table, "--json", output, *option, votes="A\n")
         refused(done, 4, f"{output}: holds no votes that can be read", "give another --json")
         assert "--overwrite" not in done.stderr
-    assert output.read_text() == content
+    assert output.read_text() == "{}"
 
 
 def test_a_file_that_cannot_be_written_is_told_before_a_vote_is_given_and_none_is_left(bert_folder, table, tmp_path):
@@ -160,31 +147,17 @@ def test_a_file_that_cannot_be_written_is_told_before_a_vote_is_given_and_none_i
     assert done.exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("", "few.txt: no text in it"), ("a dog\n" * 30, "all its texts are the same"),
-        ("a dog\n", "only 1 text in it; a comparison needs at least 10 different texts"),
-        ("".join(f"a dog {number}\n" for number in range(9)), "only 9 different texts in it"),
-    ],
-)  # fmt: skip
-def test_text_that_cannot_be_compared_is_refused(bert_folder, tmp_path, content, words):
-    (tmp_path / "few.txt").write_text(content)
-    refused(judge(*pair(bert_folder), "--data", tmp_path / "few.txt", votes="A\n" * 30), 3, words)
+def test_text_that_cannot_be_compared_is_refused(bert_folder, tmp_path):
+    for content, words in (("a dog\n" * 30, "all its texts are the same"), ("a dog\n", "only 1 text in it")):
+        (tmp_path / "few.txt").write_text(content)
+        refused(judge(*pair(bert_folder), "--data", tmp_path / "few.txt", votes="A\n" * 30), 3, words)
 
 
 def test_wrong_options_are_refused(bert_folder, table, tmp_path):
     models = pair(bert_folder)
     refused(judge(*models, "--data", table, "--column", "words"), 3, "no column 'words'; it has topic, text")
-    refused(judge(*models, "--data", table, "--labels", "label"), 3, "no column 'label'")
-    refused(judge(*models, "--data", table, "--labels", "text", "--column", "text"), 3, "are both in 'text'")
     refused(judge(bert_folder, "nothing/here", "--data", table), 4, "no model 'nothing/here'")
-    refused(judge(*models, "--data", table, "--json", tmp_path), 3, "is a folder, not a file")
-    for wrong in (("--pooling", "cls"), ("--pooling", "own", "--pooling", "cls")):
-        refused(judge("simcse", "promptbert", "--data", table, *wrong), 3, "has its own pooling; leave out --pooling")
-    refused(judge("simcse", "promptbert", "--data", table, "--family", "simcse"), 3, "is read as a --family")
-    for wrong in (("--votes", 0), ("--votes", -1), ("--pooling", "mean"), ("--simulate", "topic", "--labels", "topic")):
-        refused(judge(*models, "--data", table, *wrong), 2)
+    refused(judge(*models, "--data", table, "--votes", 0), 2)
     own = tmp_path / "own.csv"
     own.write_text("topic,text\n" + "".join(f"{number},{text}\n" for number, (_, text) in enumerate(TEXTS)))
     refused(judge(*models, "--data", own, "--simulate", "topic"), 3, "has a label of its own")

@@ -13,19 +13,11 @@ from conftest import SENTENCES
 from milvus_server import free_port, needs_server, served
 
 from cse.app import serving as app
-from cse.app.corpus.corpora import IndexedCorpus
 from cse.app.results.search import Search
 from cse.app.show import ask
 from cse.app.state import open_state
-from index import IndexFolderError
 
 pytestmark = needs_server
-
-
-class Other:
-    """Another model, as far as an index asks."""
-
-    name, fingerprint = "other", "ffff"
 
 
 @pytest.fixture(scope="module")
@@ -63,19 +55,6 @@ def test_a_search_prints_what_that_of_the_folder_does(built):
     assert [len(answer), *answer[0]] == [5, "row", "score", "text", "fields"]
 
 
-def test_fewer_hits_than_asked_for_are_said_with_the_option_that_finds_more(server, models, tmp_path):
-    corpus, location = tmp_path / "many.txt", f"{server}/cells"
-    corpus.write_text("".join(f"{text} {number}\n" for text in SENTENCES for number in range(20)))
-    count = 20 * len(SENTENCES)
-    ran("build_index", corpus, "--model", models["simcse"], "--store", location, "--factory", "IVF16,Flat")
-    few, all_of_them = (run("search", location, "a dog", "-k", count, "--probe", probe) for probe in (1, 16))
-    assert 0 < len(few.stdout.splitlines()) < count
-    assert few.stderr.splitlines()[-1].startswith(
-        f"found {len(few.stdout.splitlines())} of {count} hits, since this IVF"
-    )
-    assert (len(all_of_them.stdout.splitlines()), all_of_them.stderr) == (count, "")
-
-
 def test_a_table_has_conditions_of_milvus_and_columns_to_show(server, models, tmp_path):
     location, corpus = f"{server}/table", tmp_path / "table.csv"
     corpus.write_text(f"id,label,text\n1,billing,{SENTENCES[0]}\n2,other,\n3,other,{SENTENCES[1]}\n")
@@ -89,30 +68,7 @@ def test_a_table_has_conditions_of_milvus_and_columns_to_show(server, models, tm
     assert run("search", *words, "-k", 1, "--show", "label,id").stdout == f"  1  1.0000  billing  1  {SENTENCES[0]}\n"
     assert run("search", *words, "--where", 'lable == "other"', "--json").stdout == "[]\n"
     refused(run("search", *words, "--where", "label = 'other'"), 3, "of the columns text, id, label")
-    refused(run("search", *words, "--show", "nope"), 3, "no column 'nope' to --show; the index has the columns 'id'")
-
-
-def test_sentences_are_added_and_replaced(server, models, tmp_path):
-    location, corpus, more = f"{server}/edited", tmp_path / "corpus.txt", tmp_path / "more.txt"
-    corpus.write_text("\n".join(SENTENCES[:4]))
-    more.write_text("\n".join(SENTENCES[4:]))
-    words = ("--model", models["simcse"], "--store", location)
-    assert run("build_index", corpus, *words).stdout == f"{location}: 4 rows, 32 dimensions, Flat\n"
-    refused(run("build_index", more, *words), 3, "--overwrite replaces it, --append adds to it")
-    manifest = json.loads(run("build_index", more, *words, "--append", "--json").stdout)
-    assert (manifest["count"], manifest["corpora"]) == (len(SENTENCES), [str(corpus), str(more)])
-    assert run("search", location, SENTENCES[5], "-k", 1).stdout == f"  1  1.0000  {SENTENCES[5]}\n"
-    refused(run("build_index", more, "--model", models["promptbert"], "--store", location, "--append"), 4, "built by")
-    assert run("build_index", more, *words, "--overwrite").stdout.startswith(f"{location}: {len(SENTENCES) - 4} rows")
-
-
-def test_mistakes_are_one_line(built, models, server):
-    location, _ = built
-    refused(run("search", "--store", location, "x", "--model", models["simcse"]), 4, "built by")
-    refused(run("search", "--store", f"{server}/nothing", "x"), 4, "no such collection; build it")
-    refused(run("search", "--store", f"milvus://127.0.0.1:{free_port()}/x", "x"), 4, "no Milvus server there")
-    refused(run("search", "--store", "milvus://127.0.0.1/x", "x"), 3, "milvus://HOST:PORT/COLLECTION")
-    assert run("search", location).exit_code == run("search", "--store", location, "x", "y").exit_code == 2
+    refused(run("search", *words, "--model", models["promptbert"]), 4, "built by")
 
 
 def test_the_app_searches_it_and_names_no_server(built, capsys):
@@ -128,8 +84,3 @@ def test_the_app_searches_it_and_names_no_server(built, capsys):
     assert by_folder == by_server
     assert exit_code("app", ["--store", f"milvus://127.0.0.1:{free_port()}/x"]) == 4
     assert "no Milvus server there" in capsys.readouterr().err
-    away = f"milvus://127.0.0.1:{free_port()}/x"
-    with pytest.raises(IndexFolderError, match=r"^x: no Milvus server there"):
-        IndexedCorpus(key, key, dict.fromkeys(state.corpora[key].columns, away)).index(
-            state.corpora[key].columns[0], Other()
-        )

@@ -9,7 +9,6 @@ from command_line import ran, refused, run
 
 import cse
 from cse.analysis.topics import group_names, grouped, typical
-from cse.corpus import Corpus
 
 TEXTS = [
     (topic, f"the {word} {noun} is {somewhere}")
@@ -66,60 +65,6 @@ def test_groups_words_and_typical_texts_are_those_of_the_library(bert_folder, ta
     assert lines[-1].startswith(f"purity {document['scores']['purity']:.2f}, NMI {document['scores']['nmi']:.2f}")
 
 
-def test_labels_that_cannot_be_compared_with_are_named(bert_folder, tmp_path):
-    rows = "".join(f"{text},news\n" for _, text in TEXTS)
-    (tmp_path / "a.csv").write_text(f"text,topic\n{rows}")
-    command = ("topics", tmp_path / "a.csv", "--model", bert_folder, "--groups", 2, "--labels", "topic")
-    assert run(*command).stdout.endswith("`topic` holds only one label: purity and NMI need at least two\n")
-
-
-def test_all_columns_come_back_from_a_messy_table_and_the_users_row_and_group_stay(bert_folder, tmp_path):
-    content = (
-        "row;group;text;group\nA;x; Un caf\u00e9, s'il vous pla\u00eet ;1\n;;;\nB;y;-5 degr\u00e9s;2\nC;;the dog;3\n"
-        "D;;@home; \nE;;;5\n"
-    )
-    (tmp_path / "a.csv").write_bytes(content.encode("cp1252"))
-    command = ("topics", tmp_path / "a.csv", "--model", bert_folder, "--groups", 2)
-    done = ran(*command, "--csv", tmp_path / "t.csv")
-    assert "a.csv: 6 rows, semicolons, windows-1252; texts from `text`; 2 rows without a text\n" in done.stderr
-    with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
-        header, *rows = csv.reader(file)
-    assert header == ["cse_row", "cse_group", "words", "row", "group", "text", "group.2"]
-    assert [[row[0], *row[3:]] for row in rows] == [
-        ["1", "A", "x", " Un caf\u00e9, s'il vous pla\u00eet ", "1"], ["3", "B", "y", "-5 degr\u00e9s", "2"],
-        ["4", "C", "", "the dog", "3"], ["5", "D", "", "@home", " "],
-    ]  # fmt: skip
-    assert run(*command, "--csv", tmp_path / "s.csv", "--for-spreadsheets").exit_code == 0
-    with (tmp_path / "s.csv").open(newline="", encoding="utf-8") as file:
-        assert [row["text"] for row in csv.DictReader(file)][1:] == ["'-5 degr\u00e9s", "the dog", "'@home"]
-
-
-def test_three_texts_can_be_two_groups(bert_folder, tmp_path):
-    (tmp_path / "a.csv").write_text("id,text\n1,the dog\n2,\n3,my guitar\n4,the rain\n")
-    options = ("--column", "text", "--model", bert_folder, "--groups", 2, "--csv", tmp_path / "t.csv")
-    assert run("topics", tmp_path / "a.csv", *options).exit_code == 0
-    with (tmp_path / "t.csv").open(newline="") as file:
-        assert [(row["row"], row["id"]) for row in csv.DictReader(file)] == [("1", "1"), ("3", "3"), ("4", "4")]
-
-
-@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
-def test_nested_values_of_json_lines_come_back_as_they_are(bert_folder, tmp_path, suffix):
-    objects = [
-        {"id": number, "tags": ["a", number], "m": {"text": text}} for number, text in enumerate(["a dog", "rain", "x"])
-    ]
-    objects[1:1] = [{"id": "none", "tags": None, "m": {"text": ""}}]
-    objects.append({"id": 1.5, "tags": [], "m": {"text": "the sun", "n": {"deep": [1]}}})
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(each) + "\n" for each in objects))
-    output = tmp_path / f"t{suffix}"
-    ran("topics", tmp_path / "a.jsonl", "--column", "m.text", "--model", bert_folder, "--csv", output)
-    corpus = Corpus.read(output, "m.text")
-    kept = [objects[0], *objects[2:]]
-    assert [corpus.fields(row) | {"group": 0, "words": ""} for row in range(4)] == [
-        {"row": number, "group": 0, "words": "", **each} for number, each in zip([1, 3, 4, 5], kept, strict=True)
-    ]
-    assert corpus.texts == [each["m"]["text"] for each in kept]
-
-
 def test_without_labels_there_are_no_scores_and_json_goes_to_stdout(bert_folder, table):
     done = ran("topics", table, "--model", bert_folder, "--json", "-")
     document = json.loads(done.stdout)
@@ -132,10 +77,7 @@ def test_without_labels_there_are_no_scores_and_json_goes_to_stdout(bert_folder,
     ("content", "options", "words"),
     [
         ("a dog\n", (), "only 1 text in it; grouping needs at least 4 different texts"),
-        ("a dog\n" * 99, (), "all its texts are the same"),
-        ("a dog\na cat\nthe sun\nthe rain\n", ("--groups", 5), "only 4 different texts in it; grouping into 5"),
         ("a\nb\n" * 60, (), "look like labels; give the --column of the texts"),
-        ("a dog\na cat\n", ("--labels", "topic"), "a text file has no column 'topic'"),
     ],
 )
 def test_texts_that_cannot_be_grouped_are_refused(bert_folder, tmp_path, content, options, words):
@@ -151,18 +93,3 @@ def test_unknown_columns_models_and_numbers_are_refused(bert_folder, table):
     refused(
         run("topics", table, "--model", bert_folder, "--labels", "label"), 3, "no column 'label'; it has topic, text"
     )
-    refused(run("topics", table, "--model", "nothing/here"), 4, "no model 'nothing/here'")
-    refused(run("topics", table, "--model", bert_folder, "--groups", 1), 2, "--groups")
-
-
-def test_how_words_were_cut_is_said_where_a_script_has_no_spaces(bert_folder, table, tmp_path, monkeypatch):
-    monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
-    file = tmp_path / "zh.txt"
-    file.write_text("送餐太慢了以后不点了\n味道很好吃下次再来\n快递小哥服务态度好\n送餐很快味道也不错\n")
-    done = ran("topics", file, "--model", bert_folder, "--groups", 2, "--json", tmp_path / "t.json")
-    note = "Chinese words are character pairs (the script has no spaces); install jieba for words"
-    assert done.stdout.splitlines()[-1] == note
-    assert json.loads((tmp_path / "t.json").read_text())["notes"] == [note]
-    done = run("topics", table, "--model", bert_folder, "--json", "-")
-    (left_out,) = json.loads(done.stdout)["notes"]
-    assert left_out.startswith("Left out of the groups' names, since more than a tenth of the texts have them: ")

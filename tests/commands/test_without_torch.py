@@ -30,17 +30,14 @@ from cse.app.state import open_state
 from cse.app.results.models import Models
 from cse.app.results.similarity import Similarity
 from cse.app.show import ask
-from cse.models.names import BUNDLED_NAMES
-state = open_state(BUNDLED_NAMES, ())
+state = open_state(("promptbert", "dcpcse"), ())
 cosines = ask(state, Similarity, dict(zip(("s1", "s2"), pair))).json()
 assert not ask(state, Models, {}).failed
 assert not UNUSED & sys.modules.keys(), "the app's comparison"
 
 run("build_index", text, "--model", "dcpcse", "--output", f"{folder}/index")
 hits = run("search", f"{folder}/index", "a dog in the park", "-k", "3", "--json")
-run("encode", "--model", "conpvp", "--input", text, "--output", f"{folder}/v.npy", "--precision", "auto")
-run("encode", "--model", "conpvp", "--input", text, "--output", f"{folder}/parts", "--shards", "2")
-run("duplicates", text, "--model", "promptbert", "--output", f"{folder}/kept.csv")
+run("encode", "--model", "dcpcse", "--input", text, "--output", f"{folder}/v.npy", "--precision", "auto")
 words = run("tokens", "--model", "promptbert", "The river flooded the village.", "--json")
 prints = {column.name: state.models.encoder(column).fingerprint for column in state.models.columns}
 print(json.dumps([json.loads(hits), json.loads(words), cosines, prints]))

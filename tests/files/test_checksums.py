@@ -24,7 +24,6 @@ from cse.files.writing import partial_folder
 from cse.models.checkpoint import save
 from cse.models.config import Storage
 from cse.models.loading import load
-from cse.models.names import record_file
 from cse.training.loop import train
 from cse.training.output import publish
 
@@ -42,21 +41,6 @@ def flip(path: Path, at: int = -1) -> None:
     path.write_bytes(content)
 
 
-def poison(path: Path, name: str) -> None:
-    """Put a NaN into a tensor of a file of weights."""
-    tensors = load_file(path)
-    tensors[name].view(-1)[0] = torch.nan
-    save_file(tensors, path)
-
-
-def forget(folder: Path) -> None:
-    """Make a checkpoint one of an earlier version, which recorded no checksums."""
-    record = record_file(folder)
-    config = json.loads(record.read_text())
-    del config["sha256"], config["digest"]
-    record.write_text(json.dumps(config))
-
-
 def test_a_checkpoint_records_the_sha256_of_its_weights_and_opens_without_the_record(bert_folder, tmp_path):
     encoder = make(str(bert_folder), "promptbert")
     save(encoder, tmp_path / "model", {}, storage=Storage.FLOAT16)
@@ -66,7 +50,10 @@ def test_a_checkpoint_records_the_sha256_of_its_weights_and_opens_without_the_re
     assert {"model.safetensors", "tokenizer.json", "1_WordWeights/model.safetensors"} < files.keys()
     assert recorded == {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
     vectors = load(str(tmp_path / "model")).encode(SENTENCES)
-    forget(tmp_path / "model")
+    record = tmp_path / "model" / "cse_checkpoint.json"  # of an earlier version, which recorded no checksums
+    config = json.loads(record.read_text())
+    del config["sha256"], config["digest"]
+    record.write_text(json.dumps(config))
     np.testing.assert_array_equal(load(str(tmp_path / "model")).encode(SENTENCES), vectors)
 
 
@@ -93,21 +80,19 @@ def test_a_damaged_state_is_not_gone_on_from(encoder, tmp_path):
         flip(state / name, at=-3)
     (state / "checksums.json").unlink()
     for file in (state / "optimizer.safetensors", state / "learned.safetensors"):
-        whole, key = file.read_bytes(), sorted(load_file(file))[0]
-        poison(file, key)
+        whole, tensors = file.read_bytes(), load_file(file)
+        key = min(tensors)
+        tensors[key].view(-1)[0] = torch.nan
+        save_file(tensors, file)
         with pytest.raises(ArtefactError, match=rf"{key} holds a number that is not finite; delete it and start again"):
             train(encoder, run_of(encoder), tmp_path / "out", resume=True)
         file.write_bytes(whole)
 
 
-@pytest.mark.parametrize("damage", ["two lines", "a line within", "all", "not JSON"])
-def test_a_log_that_does_not_reach_the_saved_state_is_noticed(encoder, damage, tmp_path):
+def test_a_log_that_does_not_reach_the_saved_state_is_noticed(encoder, tmp_path):
     log = killed_run(encoder, tmp_path / "out", 4) / "train_log.jsonl"
     lines = log.read_text().splitlines(keepends=True)
-    kept = {
-        "two lines": lines[:2], "a line within": [lines[0], *lines[2:]], "all": [], "not JSON": [*lines[:2], "\0\n"],
-    }  # fmt: skip
-    log.write_text("".join(kept[damage]))
+    log.write_text("".join([lines[0], *lines[2:]]))
     with pytest.raises(ArtefactError, match=r"train_log\.jsonl: lacks steps before 3.*delete it to continue without"):
         train(encoder, run_of(encoder), tmp_path / "out", resume=True)
     log.unlink()
@@ -162,24 +147,17 @@ def test_a_changed_setting_in_a_checkpoints_config_is_noticed_and_a_moved_backbo
     np.testing.assert_array_equal(load(str(tmp_path / "model")).encode(SENTENCES), vectors)
 
 
-@pytest.mark.parametrize("damage", ["flipped", "removed", "another"])
-def test_a_run_does_not_publish_a_damaged_best_checkpoint(bert_folder, damage, tmp_path):
+def test_a_run_does_not_publish_a_damaged_best_checkpoint(bert_folder, tmp_path):
     encoder = make(str(bert_folder), "dcpcse")
     run = run_of(encoder, dev=DEV)
     with pytest.raises(Killed):
         train(encoder, run, tmp_path / "out", report=kill_after(4))
     best = partial_folder(tmp_path / "out") / "best"
-    if damage == "flipped":
-        flip(best / "model.safetensors")
-    elif damage == "removed":
-        (best / "config.json").unlink()
-    else:
-        save(encoder, best, {"dev": {"best_step": 3}})
+    flip(best / "model.safetensors")
     with pytest.raises(ArtefactError, match=r"best.*start the run again with `overwrite`"):
         publish(best.parent, tmp_path / "out", False, {"best_step": 6}, ())
-    if damage != "another":  # which a later evaluation may write over
-        with pytest.raises(ArtefactError, match=r"best.*start the run again with `overwrite`"):
-            train(encoder, run, tmp_path / "out", resume=True)
+    with pytest.raises(ArtefactError, match=r"best.*start the run again with `overwrite`"):
+        train(encoder, run, tmp_path / "out", resume=True)
     assert not (tmp_path / "out").exists()
 
 

@@ -5,9 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import filelock
@@ -28,27 +25,22 @@ KILLS = """
 import json, os, shutil, sys
 from pathlib import Path
 
-package, exchange = sys.argv[1], sys.argv[2] == "exchange"
-folder = Path(sys.argv[3]) / "place"
+exchange = sys.argv[1] == "exchange"
+folder = Path(sys.argv[2]) / "place"
 from cse.files import replace as swap
+from cse.files.writing import write_folder
 if not exchange:
     swap._exchange = lambda one, other: False
 
 def write(text, folder=folder):
-    if package == "cse":
-        from cse.files.writing import write_folder
-        write_folder(folder, lambda fresh: (fresh / "manifest.json").write_text(text))
-    else:
-        from index.folder import replacing
-        with replacing(folder) as fresh:
-            (fresh / "manifest.json").write_text(text)
+    write_folder(folder, lambda fresh: (fresh / "manifest.json").write_text(text))
 
 def content():
     swap.recover(folder)
     return json.loads((folder / "manifest.json").read_text())["say"] if folder.exists() else "nothing"
 
 def text(say):
-    return json.dumps({"format": "cse-index", "factory": "Flat", "corpus_sha256": "", "say": say})
+    return json.dumps({"say": say})
 
 def killed(number):
     child = os.fork()
@@ -85,11 +77,10 @@ print(json.dumps({"kills": number, "gaps": gaps, "contents": contents}))
 
 @pytest.mark.skipif(os.name != "posix", reason="forks, 2026-11-22")
 @pytest.mark.parametrize("way", ["exchange", "renames"])
-@pytest.mark.parametrize("package", ["cse", "index"])
-def test_a_kill_before_any_system_call_leaves_the_old_folder_or_the_new_one(package, way, tmp_path):
+def test_a_kill_before_any_system_call_leaves_the_old_folder_or_the_new_one(way, tmp_path):
     """And the next write leaves nothing beside it. Old ones come first: what was swapped in is never taken back."""
     (tmp_path / "out").mkdir()
-    command = [sys.executable, "-c", KILLS, package, way, str(tmp_path / "out")]
+    command = [sys.executable, "-c", KILLS, way, str(tmp_path / "out")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
@@ -140,120 +131,31 @@ with replacement(Path(sys.argv[1])) as fresh:
 """
 
 
-@contextmanager
-def writer(folder: Path) -> Iterator[str]:
-    """A process that is writing `folder`, until it is killed at the end of the block; the name of its new folder."""
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(folder)], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout
-        try:
-            yield process.stdout.readline().strip()
-        finally:
-            process.kill()
-
-
 def test_a_second_writer_of_a_folder_is_refused_in_one_line_and_the_lock_goes_with_its_process(tmp_path, monkeypatch):
     monkeypatch.setattr(swap, "WAIT_SECONDS", 0.0)
-    with writer(tmp_path / "x") as fresh:
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "x")]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        fresh = process.stdout.readline().strip()
         for write in (write_folder, write_file):
             with pytest.raises(ValueError, match=r"x: another run is writing there; give another `output`"):
                 write(tmp_path / "x", lambda path: None)
         swap.sweep(tmp_path / "x")  # nothing of the living
         assert (tmp_path / fresh / "half").read_text() == "x"
+        process.kill()
     (tmp_path / ".x.new-thing").mkdir()  # another name's
     write_folder(tmp_path / "x", lambda path: (path / "file").touch())
     assert sorted(path.name for path in tmp_path.iterdir()) == [".x.new-thing", "x"]
 
 
-def test_a_second_writer_waits_for_one_that_is_nearly_done(tmp_path):
-    def fill(fresh: Path, say: str) -> None:
-        (fresh / "say").write_text(say)
-        if say == "first":
-            second.start()
-            while not waiting.is_set():
-                os.sched_yield()
-
-    def follow() -> None:
-        waiting.set()
-        write_folder(tmp_path / "x", lambda fresh: fill(fresh, "second"))
-
-    waiting, second = threading.Event(), threading.Thread(target=follow)
-    write_folder(tmp_path / "x", lambda fresh: fill(fresh, "first"))
-    second.join()
-    assert (tmp_path / "x" / "say").read_text() == "second"
-    assert [path.name for path in tmp_path.iterdir()] == ["x"]
-
-
-@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
-def test_a_file_system_without_locks_is_written_without(number, tmp_path, monkeypatch):
+def test_a_file_system_without_locks_is_written_without(tmp_path, monkeypatch):
     def refuse(lock: filelock.FileLock, **options: object) -> None:
-        raise OSError(number, "No locks available")
+        raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(filelock.FileLock, "acquire", refuse)
     with reserved(tmp_path / "x"):
         write_folder(tmp_path / "x", lambda fresh: (fresh / "file").touch())
     assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["x", "x/file"]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="locks, 2026-11-22")
-def test_a_writer_whose_new_lock_another_takes_for_a_dead_ones_still_has_its_folder(tmp_path, monkeypatch):
-    """The lock is swept between its making and its locking."""
-    import fcntl
-
-    flock, swept = fcntl.flock, []
-
-    def late(file: int, how: int) -> None:
-        if not swept:
-            swept.append(True)
-            swap.sweep(tmp_path / "x")
-        flock(file, how)
-
-    monkeypatch.setattr(fcntl, "flock", late)
-    write_folder(tmp_path / "x", lambda fresh: (fresh / "new").touch())
-    assert swept
-    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["x", "x/new"]
-
-
-def test_nobody_waits_for_a_folder_that_is_written_for_the_first_time(tmp_path):
-    with writer(tmp_path / "x"):
-        command = f"from pathlib import Path; import cse.files.replace as s; s.recover(Path({str(tmp_path / 'x')!r}))"
-        subprocess.run([sys.executable, "-c", command], cwd=ROOT, check=True, timeout=30)
-    assert not (tmp_path / "x").exists()
-
-
-def test_a_swap_that_can_neither_go_on_nor_back_keeps_both_folders_for_the_next_opening(tmp_path, monkeypatch):
-    (tmp_path / "x").mkdir()
-    rename = os.rename
-
-    def once(source: Path, target: Path) -> None:
-        if target == tmp_path / "x":
-            raise OSError("no")
-        rename(source, target)
-
-    with monkeypatch.context() as broken:
-        broken.setattr(swap, "_exchange", lambda one, other: False)
-        broken.setattr("os.rename", once)
-        with pytest.raises(OSError, match=r"x: cannot be written \(no\); give another folder"):
-            write_folder(tmp_path / "x", lambda fresh: (fresh / "new").touch())
-    swap.recover(tmp_path / "x")
-    assert [path.name for path in (tmp_path / "x").iterdir()] == ["new"]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="locks, 2026-11-22")
-def test_who_opens_a_folder_waits_for_a_writer_between_two_renames(tmp_path):
-    """The writer is killed while the reader waits: the reader then finishes its work."""
-    (tmp_path / "x").mkdir()
-    command = f"from pathlib import Path; import cse.files.replace as s; p = Path({str(tmp_path / 'x')!r}); "
-    with writer(tmp_path / "x") as fresh:
-        (tmp_path / fresh).rename(tmp_path / ".x.new")
-        (tmp_path / "x").rename(tmp_path / ".x.old")
-        reader = subprocess.Popen([sys.executable, "-c", command + "s.recover(p); assert p.exists()"], cwd=ROOT)
-        with pytest.raises(subprocess.TimeoutExpired):
-            reader.wait(timeout=2)
-        assert not (tmp_path / "x").exists()
-    assert reader.wait(timeout=30) == 0
-    assert (tmp_path / "x" / "half").read_text() == "x"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="fsync of folders, 2026-11-23")

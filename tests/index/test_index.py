@@ -37,8 +37,6 @@ def test_hits_are_what_search_finds_for_one_query(tmp_path):
 
 
 def test_an_index_and_its_hits_say_what_they_are(tmp_path):
-    index = build(tmp_path / "x")
-    assert repr(index) == "VectorIndex(600 rows, Flat, promptbert)"
     table = pa.table({"text": ["<b>a</b>", "c"], "row": ["x", "y"], "price": [1, 2]})
     built = VectorIndex.build([(Corpus.of(table), np.eye(2))], tmp_path / "y", settings=BuildSettings(model="/me/mine"))
     assert repr(built) == "VectorIndex(2 rows, Flat, mine)"
@@ -66,7 +64,7 @@ def test_what_an_approximate_type_does_not_find_is_minus_one_and_no_hit(tmp_path
     assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
 
 
-@pytest.mark.parametrize("factory", ["IVF32,Flat", "OPQ8,IVF32,SQ8", "IVF32,SQ8,RFlat", "HNSW4,Flat", "IDMap,HNSW4"])
+@pytest.mark.parametrize("factory", ["IVF32,Flat", "HNSW4,Flat"])
 def test_a_larger_probe_finds_what_is_missing(factory, tmp_path):
     index, queries = build(tmp_path / "x", factory, nprobe=1, ef_search=1), vectors(5)
     assert len(index.hits(queries[0], 100, quiet=True)) < 100
@@ -79,11 +77,6 @@ def test_a_larger_probe_finds_what_is_missing(factory, tmp_path):
         assert sorted(index.search(queries, 10, among=few, probe=32)[1][0].tolist()) == few
     with pytest.raises(ValueError, match="`probe` is 0; give 1 or more"):
         index.search(queries, 3, probe=0)
-
-
-def test_an_exact_type_takes_no_probe(flat):
-    with pytest.raises(ValueError, match="`probe` is for IVF and HNSW indexes, and this is Flat; leave it out"):
-        flat.hits(vectors(1)[0], 3, probe=8)
 
 
 @pytest.mark.parametrize("factory", FACTORIES)
@@ -117,7 +110,7 @@ def test_unit_rows_survive_extreme_lengths():
     np.testing.assert_allclose(unit_rows(rows), expected, rtol=1e-6)  # float32
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
+@pytest.mark.parametrize("bad", [np.nan, 1e300])
 def test_a_value_that_is_not_finite_is_refused_with_its_row(bad, tmp_path, flat):
     points = vectors(20).astype(np.float64)
     points[13, 5] = bad
@@ -146,16 +139,7 @@ def test_k_is_cut_and_edges_keep_their_shapes(tmp_path):
             index.search(vectors(2), bad)
 
 
-@pytest.mark.parametrize("shape", [(D,), (2, D + 1), (2, 2, D), (2, 0)])
-def test_queries_of_another_shape_are_refused(shape, flat):
-    with pytest.raises(ValueError, match="vectors have"):
-        flat.search(np.ones(shape, dtype=np.float32), 1)
-
-
-@pytest.mark.parametrize(
-    "factory",
-    ["Flat", "SQfp16", "SQ8", "IVF8,Flat", "IVF8,SQ8", "IVF8,PQ16", "IDMap,Flat", "PCA16,Flat", "PCA24,IVF8,Flat"],
-)
+@pytest.mark.parametrize("factory", ["Flat", "IVF8,PQ16", "IDMap,Flat", "PCA24,IVF8,Flat"])
 def test_edits_keep_texts_and_vectors_together(factory, tmp_path):
     """Removing, adding, saving, loading and again: each sentence is found by its own vector under its own row."""
     index = build(tmp_path / "x", factory, nprobe=8 if "IVF" in factory else None)
@@ -189,7 +173,7 @@ def test_hnsw_refuses_removal_and_stays_whole(tmp_path):
     assert index.texts(index.search(vectors(1, seed=5), 1)[1][0]) == ["new"]
 
 
-@pytest.mark.parametrize("rows", [[-1], [N], [1.5], [[1]], [True]])
+@pytest.mark.parametrize("rows", [[-1], [N], [1.5]])
 def test_unknown_rows_are_refused(rows, flat):
     for method in (flat.texts, flat.remove):
         with pytest.raises(ValueError, match="row"):
@@ -230,35 +214,17 @@ def test_edits_forget_recall_and_name_corpora(tmp_path):
     assert build(tmp_path / "exact", "Flat").recall_at_10 == 1.0
 
 
-def pretend_gpu(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """One GPU whose clones are CPU copies; the types sent there."""
-    sent: list[str] = []
+def test_a_gpu_copy_follows_edits_and_failure_falls_back(tmp_path, monkeypatch):
+    """One GPU whose clones are CPU copies."""
 
     def clone(resources: Any, device: int, index: Any) -> Any:
         sent.append(type(index).__name__)
         return faiss.clone_index(index)
 
+    sent: list[str] = []
     monkeypatch.setattr(faiss, "get_num_gpus", lambda: 1)
     monkeypatch.setattr(faiss, "StandardGpuResources", object, raising=False)
     monkeypatch.setattr(faiss, "index_cpu_to_gpu", clone, raising=False)
-    return sent
-
-
-ON_GPU = ("Flat", "SQfp16", "IVF8,Flat", "IVF8,SQ8", "IVF8,PQ16", "PCA16,Flat", "IDMap,Flat")
-ON_CPU_ONLY = ("SQ8", "HNSW8,Flat", "PQ16", "SQ8,RFlat")
-
-
-@pytest.mark.parametrize("factory", [*ON_GPU, *ON_CPU_ONLY])
-def test_types_that_go_to_a_gpu(factory, tmp_path, monkeypatch):
-    sent = pretend_gpu(monkeypatch)
-    index = build(tmp_path / "x", factory)
-    for _ in range(2):
-        index.search(vectors(2), 3)
-    assert len(sent) == (factory in ON_GPU)
-
-
-def test_a_gpu_copy_follows_edits_and_failure_falls_back(tmp_path, monkeypatch):
-    sent = pretend_gpu(monkeypatch)
     index = build(tmp_path / "x")
     index.search(vectors(1), 1)
     index.add(["new"], vectors(1, seed=8))
@@ -279,10 +245,6 @@ def test_texts_come_in_the_order_asked_from_one_batch_and_from_many(tmp_path, ba
     assert index.texts(rows) == index.texts(np.array(rows)) == [sentences(N)[row] for row in rows]
     assert index.texts([]) == []
     assert [hit.text for hit in index.hits(vectors(N)[7], 3)] == index.texts(index.search(vectors(N)[7:8], 3)[1][0])
-    index.remove([7])
-    assert index.texts([6, 8]) == [sentences(N)[6], sentences(N)[8]]
-    with pytest.raises(ValueError, match="row 7 was removed"):
-        index.texts(rows)
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])

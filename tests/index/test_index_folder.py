@@ -12,14 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from index_corpus import D, N, build, in_batches, sentences, vectors
 
-import index.faiss_index
-import index.folder
 from index import BuildSettings, IndexFolderError, VectorIndex
-from index.folder import file_records
 from index.manifest import read_manifest
 
 
@@ -30,23 +26,18 @@ def flat(tmp_path: Path) -> VectorIndex:
 
 def broken_batches(kind: str) -> Iterator[tuple[list[str], np.ndarray]]:
     yield from list(in_batches(100))[:3]
-    if kind == "raises":
-        raise RuntimeError("the encoder broke")
     if kind == "interrupted":
         raise KeyboardInterrupt
     if kind == "lengths":
         yield sentences(3), vectors(4)
     if kind == "dimension":
         yield sentences(3), np.ones((3, D + 1))
-    if kind == "text":
-        yield ["a", 3], vectors(2)  # type: ignore[list-item]
 
 
-@pytest.mark.parametrize("factory", ["Flat", "IVF8,Flat"])
-@pytest.mark.parametrize("kind", ["raises", "interrupted", "lengths", "dimension", "text"])
-def test_a_failing_build_leaves_things_as_they_were(kind, factory, tmp_path):
-    settings = BuildSettings(factory=factory)
-    expected = {"raises": RuntimeError, "interrupted": KeyboardInterrupt}.get(kind, ValueError)
+@pytest.mark.parametrize("kind", ["interrupted", "lengths", "dimension"])
+def test_a_failing_build_leaves_things_as_they_were(kind, tmp_path):
+    settings = BuildSettings(factory="IVF8,Flat")
+    expected = KeyboardInterrupt if kind == "interrupted" else ValueError
     with pytest.raises(expected):
         VectorIndex.build(broken_batches(kind), tmp_path / "x", settings=settings)
     assert list(tmp_path.iterdir()) == []
@@ -57,34 +48,18 @@ def test_a_failing_build_leaves_things_as_they_were(kind, factory, tmp_path):
     assert VectorIndex.load(tmp_path / "x").texts(range(9)) == sentences(9)
 
 
-@pytest.mark.parametrize("batches", [[], [([], np.empty((0, D)))]])
-def test_an_empty_corpus_is_refused(batches, tmp_path):
-    with pytest.raises(ValueError, match="no sentence to index"):
-        VectorIndex.build(batches, tmp_path / "x", settings=BuildSettings())
-    assert list(tmp_path.iterdir()) == []
-
-
-def untouched() -> Iterator[Any]:
-    raise AssertionError("the corpus is encoded although the output is refused")
-    yield
-
-
 def test_only_an_index_is_ever_replaced(tmp_path):
-    """A file, a folder of something else, an index with a stranger in it: refused and kept."""
     index = build(tmp_path / "x", count=9)
-    (tmp_path / "file").write_text("mine")
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "notes.txt").write_text("mine")
     (tmp_path / "looks_alike").mkdir()
     (tmp_path / "looks_alike" / "manifest.json").write_text('{"format": "other"}')
     build(tmp_path / "guest", count=9)
     (tmp_path / "guest" / "notes.txt").write_text("mine")
-    for name in ("file", "folder", "looks_alike", "guest"):
+    for name in ("looks_alike", "guest"):
         with pytest.raises(ValueError, match="another folder"):
             index.save(tmp_path / name)
         with pytest.raises(ValueError, match="another folder"):
-            VectorIndex.build(untouched(), tmp_path / name, settings=BuildSettings())
-    assert (tmp_path / "folder" / "notes.txt").read_text() == (tmp_path / "guest" / "notes.txt").read_text() == "mine"
+            VectorIndex.build(in_batches(97, 9), tmp_path / name, settings=BuildSettings())
+    assert (tmp_path / "guest" / "notes.txt").read_text() == "mine"
     (tmp_path / "empty").mkdir()
     index.save(tmp_path / "empty")
     index.save(tmp_path / "new" / "deep")
@@ -108,39 +83,27 @@ def edit_manifest(folder: Path, **values: Any) -> None:
     (folder / "manifest.json").write_text(json.dumps(kept))
 
 
-def damage(folder: Path, kind: str) -> None:
-    name = "index.faiss" if "faiss" in kind else "texts.arrow" if "texts" in kind else "manifest.json"
-    path = folder / name
-    if "missing" in kind:
-        path.unlink()
-    elif "truncated" in kind:
-        path.write_bytes(path.read_bytes()[:-100])
-    elif "flipped" in kind:
-        content = bytearray(path.read_bytes())
-        content[len(content) // 2] ^= 1
-        path.write_bytes(content)
-    elif "garbage" in kind:
-        path.write_bytes(b"\xff{not json")
-    elif "list" in kind:
-        path.write_text("[]")
+def flipped(content: bytes) -> bytes:
+    return content[:500] + bytes([content[500] ^ 1]) + content[501:]
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"),
+    ("name", "damage", "message"),
     [
-        ("faiss missing", "index.faiss is missing"),
-        ("faiss truncated", r"index.faiss has \d+ bytes, not \d+"),
-        ("faiss flipped", "is not what manifest.json describes"),
-        ("texts missing", "texts.arrow is missing"),
-        ("texts truncated", r"texts.arrow has \d+ bytes, not \d+"),
-        ("texts flipped", "is not what manifest.json describes"),
-        ("manifest missing", "not an index folder, it has no manifest.json"),
-        ("manifest garbage", "cannot read manifest.json"),
-        ("manifest list", "does not have the format cse-index"),
+        ("index.faiss", None, "index.faiss is missing"),
+        ("index.faiss", lambda content: content[:-100], r"index.faiss has \d+ bytes, not \d+"),
+        ("index.faiss", flipped, "is not what manifest.json describes"),
+        ("texts.arrow", flipped, "is not what manifest.json describes"),
+        ("manifest.json", None, "not an index folder, it has no manifest.json"),
+        ("manifest.json", lambda content: b"\xff{not json", "cannot read manifest.json"),
     ],
 )
-def test_damage_is_refused_in_one_line_with_the_cure(kind, message, flat, tmp_path):
-    damage(tmp_path / "flat", kind)
+def test_damage_is_refused_in_one_line_with_the_cure(name, damage, message, flat, tmp_path):
+    path = tmp_path / "flat" / name
+    content = path.read_bytes()
+    path.unlink()
+    if damage:
+        path.write_bytes(damage(content))
     with pytest.raises(IndexFolderError, match=message) as caught:
         VectorIndex.load(tmp_path / "flat")
     assert str(caught.value).startswith(f"{tmp_path / 'flat'}: ")
@@ -153,14 +116,9 @@ def test_damage_is_refused_in_one_line_with_the_cure(kind, message, flat, tmp_pa
     [
         ({"format": "other"}, "not have the format"),
         ({"version": 3}, "has version 3 and this program reads 1 and 2 only"),
-        ({"metric": "l2"}, "has metric 'l2'"), ({"normalized": False}, "has normalized False"),
         ({"surprise": 1}, "unknown keys: surprise"),
         ({"count": "drop"}, "missing or unknown keys: count"),
-        ({"dimension": "32"}, "has dimension '32'"), ({"files": []}, "has files"),
-        ({"version": 1}, "unknown keys: digest"),
-        ({"digest": "drop"}, "missing or unknown keys: digest"),
-        ({"files": {"index.faiss": 3, "texts.arrow": 3}}, "index.faiss is missing"),
-        ({"dimension": 31}, "damaged index"), ({"count": 599}, "damaged index"), ({"rows": 601}, "damaged index"),
+        ({"dimension": 31}, "damaged index"), ({"rows": 601}, "damaged index"),
         ({"nprobe": -1}, "has nprobe -1, which is less than 1"),
     ],
 )  # fmt: skip
@@ -170,7 +128,7 @@ def test_a_foreign_manifest_is_refused(values, message, flat, tmp_path):
         VectorIndex.load(tmp_path / "flat")
 
 
-@pytest.mark.parametrize("content", [b"", b"IxFI", b"not an index at all, but long enough to be read as one"])
+@pytest.mark.parametrize("content", [b"IxFI", b"not an index at all, but long enough to be read as one"])
 @pytest.mark.parametrize("name", ["index.faiss", "texts.arrow"])
 def test_files_that_only_the_manifest_believes_in(content, name, flat, tmp_path):
     (tmp_path / "flat" / name).write_bytes(content)
@@ -178,15 +136,6 @@ def test_files_that_only_the_manifest_believes_in(content, name, flat, tmp_path)
     files[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     edit_manifest(tmp_path / "flat", files=files)
     with pytest.raises(IndexFolderError, match="damaged index"):
-        VectorIndex.load(tmp_path / "flat")
-
-
-def test_a_foreign_table_is_refused(flat, tmp_path):
-    table = pa.table({"other": [str(row) for row in range(N)]})
-    with pa.OSFile(str(tmp_path / "flat" / "texts.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-    edit_manifest(tmp_path / "flat", files=file_records(tmp_path / "flat"))
-    with pytest.raises(IndexFolderError, match=r"its columns are \['other'\], not \['text'\]"):
         VectorIndex.load(tmp_path / "flat")
 
 
@@ -233,33 +182,13 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_the_old_one_or_the_new_
     assert index.texts(index.search(points[:3], 1)[1][:, 0]) == texts[:3]
 
 
-def test_a_folder_that_is_replaced_again_and_again_is_refused_in_one_line(flat, tmp_path, monkeypatch):
-    read = index.faiss_index.read_manifest
-
-    def overtaken(folder: Path) -> Any:
-        manifest = read(folder)
-        flat.save(folder)
-        return manifest
-
-    monkeypatch.setattr("index.faiss_index.read_manifest", overtaken)
-    with pytest.raises(OSError, match=r"flat: was replaced during each of 20 attempts to read it"):
-        VectorIndex.load(tmp_path / "flat")
-
-
-def test_a_large_file_is_read_whole_once_and_again_where_it_changed(tmp_path, monkeypatch):
+def test_a_large_file_that_was_verified_before_is_noticed_where_it_changed(tmp_path, monkeypatch):
     monkeypatch.setenv("CSE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("index.folder.MIN_STAMPED_BYTES", 1000)
     monkeypatch.setattr("index.folder.SETTLED_SECONDS", 0.0)
-    hashed: list[str] = []
-    sha256 = index.folder.checksum_now
-    monkeypatch.setattr("index.folder.checksum_now", lambda path: (hashed.append(path.name), sha256(path))[1])
     build(tmp_path / "large")
-    both = ["index.faiss", "texts.arrow"]
-    assert hashed == both  # once, as they were written
-    for read, verify in ((both, False), ([], False), (both, True), ([], False)):
-        hashed.clear()
-        VectorIndex.load(tmp_path / "large", verify=verify)
-        assert hashed == read
+    VectorIndex.load(tmp_path / "large")
+    assert any((tmp_path / "cache").rglob("*"))
     path = tmp_path / "large" / "index.faiss"
     content = path.read_bytes()
     for position in range(100, len(content), len(content) // 60):

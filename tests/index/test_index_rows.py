@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import faiss
-import numpy as np
 import pyarrow as pa
 import pytest
-from conftest import ROOT
 from index_corpus import vectors
 
 from cse.corpus import Corpus
@@ -26,12 +22,9 @@ def tickets(folder: Path, text: str = TICKETS, name: str = "tickets.csv") -> Cor
     return Corpus.read(folder / name, "body")
 
 
-def indexed(corpus: Corpus | list[str], folder: Path, size: int = 2) -> VectorIndex:
-    points, settings = vectors(len(corpus)), BuildSettings(corpus="tickets.csv")
-    parts = list(corpus.blocks(size)) if size and isinstance(corpus, Corpus) else [corpus]
-    starts = np.cumsum([0, *map(len, parts)])
-    batches = [(part, points[start : start + len(part)]) for part, start in zip(parts, starts, strict=False)]
-    return VectorIndex.build(batches, folder, settings=settings)
+def indexed(corpus: Corpus, folder: Path) -> VectorIndex:
+    settings = BuildSettings(corpus="tickets.csv")
+    return VectorIndex.build([(corpus, vectors(len(corpus)))], folder, settings=settings)
 
 
 def by_position(index: VectorIndex) -> list[Hit]:
@@ -40,13 +33,6 @@ def by_position(index: VectorIndex) -> list[Hit]:
 
 def shown(index: VectorIndex) -> list[tuple[int, int, str, dict]]:
     return [(hit.position, hit.row, hit.text, hit.fields) for hit in by_position(index)]
-
-
-THREE = [
-    (0, 1, "  the parcel ", {"id": "T-1", "label": "billing"}),
-    (1, 3, "=my card", {"id": "T-3", "label": "billing"}),
-    (2, 4, "a cat", {"id": "T-4", "label": "other"}),
-]
 
 
 def test_a_folder_of_an_earlier_version_opens_with_its_texts_alone(tmp_path):
@@ -67,16 +53,9 @@ def test_a_folder_of_an_earlier_version_opens_with_its_texts_alone(tmp_path):
     write_manifest(tmp_path / "old", manifest)
     opened = VectorIndex.load(tmp_path / "old")
     assert shown(opened) == [(0, 1, "one", {}), (2, 3, "three", {})]
-    assert opened.table.schema == schema
     opened.remove([0])
-    (tmp_path / "new.txt").write_text("\nfour\n")
-    opened.add(Corpus.read(tmp_path / "new.txt"), vectors(1), corpus="new.txt")
     opened.save(tmp_path / "old")
-    again = VectorIndex.load(tmp_path / "old")
-    assert shown(again) == [(2, 3, "three", {}), (3, 2, "four", {})]
-    assert [hit.corpus for hit in by_position(again)] == ["old.txt", "new.txt"]
-    with pytest.raises(ValueError, match="the new rows have 'id', 'label', which the index lacks; give them the same"):
-        opened.add(tickets(tmp_path), vectors(3))
+    assert shown(VectorIndex.load(tmp_path / "old")) == [(2, 3, "three", {})]
 
 
 @pytest.mark.parametrize(
@@ -101,14 +80,3 @@ def test_a_condition_picks_no_removed_rows(tmp_path):
     assert index.where("label = 'billing' or label is null").tolist() == [1]
     assert [hit.row for hit in index.hits(vectors(3)[2], 5, among=index.where("label = 'billing'"))] == [3]
     assert index.hits(vectors(1)[0], 5, among=index.where("label = 'none'")) == []
-
-
-def test_hits_with_columns_load_neither_pandas_nor_pytorch(tmp_path):
-    indexed(tickets(tmp_path), tmp_path / "x")
-    program = "import sys; from index import VectorIndex; index = VectorIndex.load(sys.argv[1])"
-    program += "; hits = index.hits([1] * index.manifest.dimension, 3, among=index.where(\"label = 'other'\"))"
-    program += "; print(len(hits), hits[0].fields, {'pandas', 'torch'} & sys.modules.keys())"
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "x")], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "1 {'id': 'T-4', 'label': 'other'} set()\n"

@@ -15,7 +15,6 @@ N, D, POOL = 600, 32, 700
 FACTORIES = [factory.replace("{n}", "8") for factory in DOCUMENTED_FACTORIES]
 # lowest overlap with brute force at k = 10 on this corpus; SQfp16 keeps 11 bits, SQ8 8, PQ16 4 a dimension
 FLOORS = {"Flat": 1.0, "SQfp16": 0.99, "SQ8": 0.95, "HNSW32,Flat": 0.99, "IVF8,PQ16": 0.6}
-CPU = {"device": "cpu"}
 
 
 def sentences(count: int, start: int = 0) -> list[str]:
@@ -30,8 +29,8 @@ def vectors(count: int, seed: int = 0) -> np.ndarray:
     return (points * rng.uniform(0.1, 9, (POOL, 1))).astype(np.float32)[:count]
 
 
-def in_batches(size: int, count: int = N, seed: int = 0) -> Iterator[tuple[list[str], np.ndarray]]:
-    texts, points = sentences(count), vectors(count, seed)
+def in_batches(size: int, count: int = N) -> Iterator[tuple[list[str], np.ndarray]]:
+    texts, points = sentences(count), vectors(count)
     for start in range(0, count, size):
         yield texts[start : start + size], points[start : start + size]
 
