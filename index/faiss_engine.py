@@ -155,9 +155,11 @@ def _parameters(index: Any, selector: Any, probe: int | None) -> Any:
 def expanded(index: Any, queries: np.ndarray, count: int) -> np.ndarray:
     """Return unit `queries` (q, d), each mixed with its `count` nearest stored vectors (`cse.vectors.mixed`).
 
-    Query expansion of image retrieval (Arandjelović and Zisserman 2012). Raises ValueError for a type that cannot
-    reconstruct vectors.
+    Query expansion of image retrieval (Arandjelović and Zisserman 2012). Raises ValueError for a `count` below 0 and
+    for a type that cannot reconstruct vectors.
     """
+    if count < 0:
+        raise ValueError(f"`expand` is {count}; give 0 or more neighbours")
     if not (count and len(queries) and index.ntotal):
         return queries
     with _plain_errors("FAISS gives no vectors back to mix", "search with `expand` 0, or build the index as Flat"):

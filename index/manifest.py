@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_origin, get_type_hints
 
 from cse.errors import IndexFolderError, command_line
 from cse.files.checksums import DIGEST, content_digest, with_digest
@@ -172,11 +173,17 @@ def _problem(values: Any) -> str | None:
     version = values.get("version")
     if version not in READABLE_VERSIONS:
         return f"has version {version!r} and this program reads {' and '.join(map(str, READABLE_VERSIONS))} only"
+    for name in ("metric", "normalized"):
+        if values.get(name) != getattr(Manifest, name):
+            return f"has {name} {values.get(name)!r} and this program reads {getattr(Manifest, name)!r} only"
     names = {field.name for field in fields(Manifest)} | ({DIGEST} if version != 1 else set())
     whole = {**dict(OPTIONAL_FIELDS), **values}
     if different := sorted(names ^ whole.keys()):
         return f"has missing or unknown keys: {', '.join(different)}"
     if version != 1 and values[DIGEST] != content_digest(values):
         return f"is damaged or edited (its {DIGEST} is not the one recorded)"
+    for name, hint in get_type_hints(Manifest).items():
+        if not isinstance(whole[name], hint if isinstance(hint, UnionType) else get_origin(hint) or hint):
+            return f"has {name} {whole[name]!r}, which is not {hint}"
     small = next((name for name in ("nprobe", "ef_search") if values[name] is not None and values[name] < 1), None)
     return small and f"has {small} {values[small]}, which is less than 1"

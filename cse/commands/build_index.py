@@ -126,11 +126,14 @@ def _on_command_line(context: typer.Context, parameter: str) -> bool:
 
 
 def _check_used(context: typer.Context) -> None:
-    """Raise a usage error for an option that --vectors leave without a use."""
-    for option in ("pooling", "family", "batch_size", "backend"):
-        if context.params["vectors"] and _on_command_line(context, option):
-            flag = f"--{option.replace('_', '-')}"
-            raise typer.BadParameter(f"--vectors record how they were made; leave out {flag}")
+    """Raise a usage error for an option that --vectors or --append leaves without a use."""
+    for cause, why, options in (
+        ("vectors", "--vectors record how they were made", ("pooling", "family", "batch_size", "backend")),
+        ("append", "--append keeps the settings of the index", ("seed",)),
+    ):
+        for option in options:
+            if context.params[cause] and _on_command_line(context, option):
+                raise typer.BadParameter(f"{why}; leave out --{option.replace('_', '-')}")
 
 
 def _show(location: Location, manifest: Manifest, json_output: bool) -> None:

@@ -24,7 +24,7 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from cse.errors import as_called
-from cse.files.writing import not_permitted
+from cse.files.writing import is_utf_8, not_permitted
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.settings import MAX_SEED
 from cse.models.names import BUNDLED_NAMES, FAMILIES
@@ -201,12 +201,16 @@ def _stdout_closed() -> bool:
 
 
 def _check_words(values: Iterable[Any]) -> None:
-    """Raise ValueError for a path from ~, and for an address where a path on this machine is read or written.
+    """Raise ValueError for a word of the command line that is not UTF-8: JSON files cannot hold it.
 
-    They would be folders called `~` and `s3:`.
+    And for a path from ~, and for an address where a path on this machine is read or written: they would be folders
+    called `~` and `s3:`.
     """
     for value in values:
         for word in value if isinstance(value, list) else [value]:
+            if isinstance(word, str | Path) and not is_utf_8(str(word)):
+                shown = os.fsencode(word)
+                raise ValueError(f"{shown!r} is not UTF-8; rename the file, or write the text in UTF-8")
             if isinstance(word, str | Path) and re.fullmatch(r"~[/\\]\S*", str(word)):
                 raise ValueError(f"{word}: the shell did not write out ~ here; write the whole path")
             if isinstance(word, Path) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(word)):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cse.corpus.corpus import Corpus
 
 SHOWN_CHARACTERS = 160  # of a text
+OWN_POOLING = "own"  # the pooling that a model records
 
 
 def main(
@@ -34,7 +35,7 @@ def main(
         "File that keeps the votes; default: RESULT.judge-ID.json of a run.", "--json"
     ),
     seed: int = cli.seed_option("Of the sample, the order, and which list is A.", default=42),
-    pooling: list[str] | None = cli.option(f"{cli.POOLING} Given twice: of START, then of RESULT."),
+    pooling: list[str] | None = cli.option(f"{cli.POOLING} Given twice: of START, then of RESULT; own: its own."),
     family: cli.Family = None,
     read: cli.Read = None,
     simulate: str | None = cli.option("The labels in this column vote, instead of you.", metavar="COLUMN"),
@@ -188,14 +189,15 @@ def _open(
     from cse.models.loading import open_model
     from cse.models.names import Kind, resolve
 
-    poolings = (pooling[0], pooling[-1]) if pooling else (None, None)
+    named = [None if name == OWN_POOLING else name for name in pooling]
+    poolings = (named[0], named[-1]) if named else (None, None)
     references = [
         resolve(name, pooling, family, lenient=True) for name, pooling in zip((start, result), poolings, strict=True)
     ]
     models = zip((start, result), poolings, references, strict=True)
     unread = [name for name, pooling, reference in models if pooling and reference.kind is not Kind.BACKBONE]
-    if len(unread) == 2 or (unread and len(pooling) == 2):  # one pooling is for those of both models that take it
-        raise ValueError(f"{unread[0]} has its own pooling; leave out its `pooling`")
+    if len(unread) == 2 or (unread and len(named) == 2):  # one pooling is for those of both models that take it
+        raise ValueError(f"{unread[0]} has its own pooling; leave out `pooling`, or give {OWN_POOLING} for it")
     if family and not any(reference.family for reference in references):
         raise ValueError(f"neither {start} nor {result} is read as a `family`; leave it out")
     encoders = tuple(open_model(reference) for reference in references)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,11 @@ def main(
         raise typer.BadParameter("give PAPER and TABLE, or --list")
     check_known(paper, table)
     if (paper, table) in LISTINGS or (paper, table) == LIKELIEST_WORDS:
+        _check_unused({
+            "data": data, "output": output, "train-data": train_data, "triplets": triplets, "seed": seeds, "only": only,
+            "train-options": train_options, "sentences": sentences,
+            "backbone": backbone if (paper, table) in LISTINGS else None,
+        })  # fmt: skip
         if (paper, table) in LISTINGS:
             lines = LISTINGS[paper, table]()
         elif dry_run:
@@ -82,6 +88,12 @@ def main(
         return
     entries = reproduce(chosen, plan, cli.log)
     cli.print_json([entry.to_json() for entry in entries]) if json_output else typer.echo("\n".join(markdown(entries)))
+
+
+def _check_unused(options: Mapping[str, object]) -> None:
+    """Raise a usage error for the first option that was given, as a table of settings or words has none of them."""
+    if name := next((name for name, value in options.items() if value), None):
+        raise typer.BadParameter(f"--{name}: nothing is run for this table; leave it out")
 
 
 def _rows(paper: str, table: str, only: str | None, plan: Plan) -> list[PublishedRow]:

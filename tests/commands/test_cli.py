@@ -39,6 +39,13 @@ def test_the_error_of_a_library_is_one_line_with_flags():
     assert done.stderr == "Error: y: --output is there; give another --output or pass --overwrite k `none`\n"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="words are Unicode elsewhere (2026-11)")
+def test_a_word_that_is_no_utf_8_is_refused_before_the_command_runs():
+    done = CliRunner().invoke(APP, ["x", "y\udcff"])
+    assert done.exit_code == 3
+    assert done.stderr.startswith(r"Error: b'y\xff' is not UTF-8; rename the file")
+
+
 def test_a_path_from_home_that_the_shell_left_is_refused() -> None:
     done = CliRunner().invoke(APP, ["x", "y", "--output", "~/z"])
     assert done.exit_code == 3

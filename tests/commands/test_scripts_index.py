@@ -199,6 +199,12 @@ def test_two_additions_at_once_lose_nothing(folder, tmp_path, monkeypatch):
     assert VectorIndex.load(folder).texts([5, 6]) == ["the second sentence", "the first sentence"]
 
 
+def test_a_seed_means_nothing_for_texts_that_are_added(corpus: Path, tmp_path: Path) -> None:
+    refused = run_build(corpus, "--model", "bundled", "--output", tmp_path / "index", "--append", "--seed", 3)
+    assert refused.exit_code == 2
+    assert "leave out --seed" in refused.stderr
+
+
 def encode_in_parts(corpus: Path, output: Path) -> None:
     words = ("--model", FOLDERS["promptbert"], "--input", corpus, "--output", output, "--shards", 2)
     assert run("encode", *words).exit_code == 0
