@@ -31,8 +31,6 @@ def test_subsets_are_concatenated_and_ranked_once(tmp_path):
     assert scores["pearson"] == round(100 * float(np.corrcoef(together, [1, 5, 4, 0])[0, 1]), 2)
     assert scores["cosines"] == [round(value, 6) for value in together]
     assert scores["grades"] == [1, 5, 4, 0]
-    assert "pearson" not in score(encode, [first])
-    assert "subset_mean" not in score(encode, [second], details=True)
 
 
 def test_a_collapsed_model_has_no_score_and_a_subset_without_one_leaves_its_place_empty(tmp_path):
@@ -63,7 +61,7 @@ def test_tokenised_text_takes_the_place_of_a_task_where_there_is_some(tmp_path):
     assert {name: unit(encode)["spearman"] for name, unit in tasks.items()} == {"STS12": -100.0, "STS13": 100.0}
 
 
-def test_sts_b_and_sick_are_read_in_their_published_files_and_that_is_said(tmp_path, caplog):
+def test_sts_b_and_sick_are_read_in_their_published_files(tmp_path):
     for name, content in (
         ("STSB/sts-test.csv",
          'cap\tMSRvid\t2012\t0001\t5.0\tA "dog.\tA dog.\ncap\tMSRvid\t2012\t0002\t1\tMen.\tCats.\n'),
@@ -79,11 +77,6 @@ def test_sts_b_and_sick_are_read_in_their_published_files_and_that_is_said(tmp_p
         return np.array([[len(text), text.count("a"), 1.0] for text in texts])
 
     assert [read[name](by_length)["grades"] for name in ("STS-B", "SICK-R")] == [[5.0, 1.0], [5.0, 1.2]]
-    assert caplog.messages == [
-        "sts-test.csv: 2 pairs in the columns of STS-B as published",
-        "SICK_test_annotated.txt: 2 rows, tabs, csv by its content, though named .txt; scores from "
-        "`relatedness_score`, sentences from `sentence_A` and `sentence_B`",
-    ]
 
 
 def test_the_final_period_is_promptberts():
