@@ -1,7 +1,5 @@
 """The template lab: its own template is the checkpoint, another is what transformers makes of the whole text."""
 
-import html
-import re
 from pathlib import Path
 
 import numpy as np
@@ -58,11 +56,5 @@ def test_a_trial_is_the_correlation_and_the_denoised_words_under_a_template(enco
     assert (compared.own.template, trial.template) == (encoder.reading.template.text, OTHER.text)
     assert compared.own.words == encoder.top_tokens(SENTENCES[0], 4)
     assert compared.gain.value == pytest.approx(trial.score - compared.own.score, abs=0.02)
-    cells = re.findall("<td>(.*?)</td>|<p>(.*?)</p>", compared._repr_html_())
-    assert [cell or line for cell, line in cells] == [
-        html.escape(cell, quote=False)
-        for side in (compared.own, trial)
-        for cell in (side.template, f"{side.score:.2f}", " ".join(token for token, _ in side.words))
-    ] + [str(compared.gain)]
     same = compare(encoder, encoder.reading.template, Question(PAIRS, SENTENCES[0], 1))
     assert (same.own, same.gain.value, same.gain.noise) == (same.other, 0, True)

@@ -80,16 +80,7 @@ def test_units_measure_distinct_sentences_of_sts_b(tmp_path):
     assert result["separation"] == pytest.approx((cosines[0] + cosines[2]) / 2 - cosines[1], abs=2e-4)
 
 
-def test_a_file_of_sentences_is_lower_cased_and_cut_to_32_words_as_released(tmp_path):
-    (tmp_path / "text.txt").write_text(f"A Cat\n{' the  rain' * 20}\n")
-    seen: list[list[str]] = []
-    unit = geometry.units(TaskData(folder_of(tmp_path), sentences=tmp_path / "text.txt"))["anisotropy"]
-    unit(lambda texts: seen.append(texts) or hashed(texts))
-    assert seen == [["a cat", " ".join(["the", "rain"] * 16)]]
-
-
 WORDPIECES = ["[CLS]", "[SEP]", "[MASK]", "the", "cat", "##s", "Dog", "dog", ".", "sun", "Sun", "##ny", "a1"]
-BYTES = ["<s>", "</s>", "<mask>", "Ġthe", "Ġcat", "s", "ĠDog", "Ġdog", ".", "Ġsun", "Ġ.", "Ġ", "cat"]
 CUTS = {"cats": "cat ##s", "Sunny": "Sun ##ny", "sunny": "sun ##ny", "dogs": "dog ##s"}
 
 
@@ -99,30 +90,15 @@ def wordpieces(texts: list[str]) -> list[list[int]]:
     return [[WORDPIECES.index(piece) for piece in line] for line in pieces]
 
 
-def byte_pieces(texts: list[str]) -> list[list[int]]:
-    """A word after a space begins with Ġ; the longest known piece first."""
-    ids_of_words = []
-    for text in texts:
-        rest, ids = text.replace(" ", "Ġ"), []
-        while rest:
-            piece = max((piece for piece in BYTES if rest.startswith(piece)), key=len)
-            ids.append(BYTES.index(piece))
-            rest = rest[len(piece) :]
-        ids_of_words.append(ids)
-    return ids_of_words
+STATIC = StaticEmbeddings(np.random.default_rng(3).normal(size=(13, 6)) + 0.3, WORDPIECES, wordpieces, (0, 1))
 
 
-def static_of(tokens: list[str]) -> StaticEmbeddings:
-    embeddings = np.random.default_rng(3).normal(size=(len(tokens), 6)) + 0.3
-    return StaticEmbeddings(embeddings, tokens, wordpieces if tokens is WORDPIECES else byte_pieces, (0, 1))
-
-
-def expected(static: StaticEmbeddings, cut: dict[str, str], pairs: list[tuple[float, str, str]]) -> float:
+def expected(cut: dict[str, str], pairs: list[tuple[float, str, str]]) -> float:
     """Spearman x 100 of the averages of the pieces listed for each sentence."""
 
     def average(text: str) -> np.ndarray:
-        ids = [list(static.tokens).index(piece) for piece in cut[text].split()]
-        return sum(static.embeddings[i] for i in ids) / len(ids)
+        ids = [list(STATIC.tokens).index(piece) for piece in cut[text].split()]
+        return sum(STATIC.embeddings[i] for i in ids) / len(ids)
 
     cosines = []
     for _, first, second in pairs:
@@ -148,41 +124,19 @@ def test_cumulative_removal_on_word_pieces_is_the_average_of_hand_cut_sentences(
         "-Freq&Sub&Case": ("cat .", "dog sun", "a1 dog", "sun .", "sun a1 cat"),
         "-Freq&Sub&Case&Pun": ("cat", "dog sun", "a1 dog", "sun", "sun a1 cat"),
     }  # fmt: skip
-    static = static_of(WORDPIECES)
-    removal = cumulative_removal(static, {"set": all_pairs(texts)}, ("the",))
+    removal = cumulative_removal(STATIC, {"set": all_pairs(texts)}, ("the",))
     assert list(removal) == list(rows)
     for name, cuts in rows.items():
-        score = expected(static, dict(zip(texts, cuts, strict=True)), all_pairs(texts))
+        score = expected(dict(zip(texts, cuts, strict=True)), all_pairs(texts))
         assert removal[name] == {"set": score, "average": score}, name
     assert len({row["average"] for row in removal.values()}) == len(rows)
-
-
-def test_cumulative_removal_on_byte_level_pieces_keeps_what_begins_a_word():
-    texts = ("Dog cats.", "the sun", "dog .", "sun Dog .", "cat sun")
-    rows = {
-        "-Freq": ("ĠDog Ġcat s .", "Ġsun", "Ġdog Ġ.", "Ġsun ĠDog Ġ.", "Ġcat Ġsun"),
-        "-Freq&Sub": ("ĠDog Ġcat", "Ġsun", "Ġdog Ġ.", "Ġsun ĠDog Ġ.", "Ġcat Ġsun"),
-        "-Freq&Sub&Case": ("Ġdog Ġcat", "Ġsun", "Ġdog Ġ.", "Ġsun Ġdog Ġ.", "Ġcat Ġsun"),
-        "-Freq&Sub&Case&Pun": ("Ġdog Ġcat Ġ", "Ġsun Ġ", "Ġdog Ġ", "Ġsun Ġdog Ġ", "Ġcat Ġsun Ġ"),
-    }  # the last row ends in a blank
-    static = StaticEmbeddings(static_of(BYTES).embeddings, BYTES, first_without_space, (0, 1))
-    removal = cumulative_removal(static, {"set": all_pairs(texts)}, ("Ġthe",))
-    for name, cuts in rows.items():
-        score = expected(static, dict(zip(texts, cuts, strict=True)), all_pairs(texts))
-        assert removal[name]["set"] == score, name
-    assert len({row["set"] for row in list(removal.values())[1:]}) == 4
-
-
-def first_without_space(texts: list[str]) -> list[list[int]]:
-    """As `byte_pieces`; a first word without a space before it, which only `static` may ask for, becomes <mask>."""
-    return [byte_pieces([text])[0] if text.startswith(" ") else [2] for text in texts]
 
 
 COUNTED = ["the cats", "the dogs", "the sun . a1", "Dog the cats", "[MASK]"]  # the 4, ##s 3, cat 2, Dog dog . sun a1 1
 
 
 def test_tokens_are_grouped_by_thirds_of_the_counted_by_piece_and_by_case():
-    groups = token_groups(static_of(WORDPIECES), COUNTED)
+    groups = token_groups(STATIC, COUNTED)
     named = {kind: dict(zip(WORDPIECES, names, strict=True)) for kind, names in groups.items()}
     rest = dict.fromkeys(("[CLS]", "[SEP]", "[MASK]"), "")
     assert named["frequency"] == {
@@ -196,17 +150,16 @@ def test_tokens_are_grouped_by_thirds_of_the_counted_by_piece_and_by_case():
 
 
 def test_group_cosines_are_the_double_loop_inside_each_group():
-    static = static_of(WORDPIECES)
-    groups = token_groups(static, COUNTED)
-    rows = group_cosines(static, groups)
+    groups = token_groups(STATIC, COUNTED)
+    rows = group_cosines(STATIC, groups)
     assert list(rows) == ["all", "frequent", "middle", "rare", "subword", "whole word", "lower", "upper"]
     for kind, names in groups.items():
         for group in {*names} - {""}:
-            inside = [static.embeddings[i] for i, name in enumerate(names) if name == group]
+            inside = [STATIC.embeddings[i] for i, name in enumerate(names) if name == group]
             assert rows[group]["tokens"] == len(inside), kind
             assert rows[group]["cosine"] == pytest.approx(loop(inside), abs=1e-4)
-            assert rows[group]["excess"] == pytest.approx(loop(inside) - loop([*static.embeddings]), abs=2e-4)
-    assert rows["all"] == {"tokens": 13, "cosine": pytest.approx(loop([*static.embeddings]), abs=1e-4), "excess": 0.0}
+            assert rows[group]["excess"] == pytest.approx(loop(inside) - loop([*STATIC.embeddings]), abs=2e-4)
+    assert rows["all"] == {"tokens": 13, "cosine": pytest.approx(loop([*STATIC.embeddings]), abs=1e-4), "excess": 0.0}
 
 
 def loop(rows: list[np.ndarray]) -> float:

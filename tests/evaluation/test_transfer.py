@@ -1,7 +1,6 @@
-"""Transfer and few-shot against slow loops, SentEval's layer against PyTorch's Adam; refusals; real sets."""
+"""Transfer and few-shot against slow loops, SentEval's layer against PyTorch's Adam; refusals."""
 
 import statistics
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,13 +8,12 @@ import numpy as np
 import pytest
 import torch
 from command_line import ran, refused, run
-from conftest import DATA
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from cse.evaluation import transfer
 from cse.evaluation.tasks import TaskData
-from cse.evaluation.transfer import Logistic, Part, SentEval, labelled_rows, labels
+from cse.evaluation.transfer import Logistic, Part, SentEval, labelled_rows
 
 Rows = list[tuple[str, ...]]
 
@@ -99,16 +97,6 @@ def test_dev_chooses_the_strength_and_test_is_scored(tmp_path):
     assert unit(numbers) == {"accuracy": round(100 * on_test[best], 2)}
 
 
-def test_folds_of_train_choose_where_there_is_no_dev(tmp_path, monkeypatch):
-    monkeypatch.setattr(transfer, "FOLDS", 4)
-    train, test = noisy(120, 60), noisy(320, 90)
-    chosen = slow_choice(*arrays(train), 4)
-    expected = slow(arrays(train), arrays(test), chosen)
-    assert expected not in [slow(arrays(train), arrays(test), c) for c in Logistic.strengths if c != chosen]
-    unit = transfer.units(TaskData(write(tmp_path, "TREC", train=train, test=test)))["TREC"]
-    assert unit(numbers) == {"accuracy": round(100 * expected, 2)}
-
-
 def test_mrpc_counts_accuracy_and_the_f1_of_paraphrases(tmp_path, monkeypatch):
     predicted = np.array(["1", "1", "1", "0", "0", "1"])
     monkeypatch.setattr(Logistic, "by_folds", lambda self, train, test, folds: predicted)
@@ -148,15 +136,6 @@ def test_a_set_that_cannot_be_scored_is_refused_before_anything_is_encoded(tmp_p
 
     with pytest.raises(ValueError, match=message):
         transfer.units(TaskData(write(tmp_path, name, **files)))[name](refuse)
-
-
-@pytest.mark.skipif(not DATA.is_dir(), reason="needs the real transfer sets beside the project (2026-11)")
-def test_the_real_sets_have_the_published_counts():
-    sets = transfer.set_files(DATA / "transfer")
-    assert list(sets) == ["MR", "CR", "SST2", "TREC", "MRPC"]
-    counts = {name: [len(transfer.read_set(name, path)) for path in paths[-2:]] for name, paths in sets.items()}
-    assert counts == {"MR": [10662], "CR": [3771], "SST2": [872, 1821], "TREC": [5452, 500], "MRPC": [4076, 1725]}
-    assert Counter(labels(transfer.read_set("MRPC", sets["MRPC"][1]))) == {"1": 1147, "0": 578}
 
 
 def test_few_shot_runs_are_the_slow_loop_and_drawn_rows_are_not_scored(tmp_path):
@@ -242,14 +221,6 @@ def test_folds_choose_and_the_layer_is_trained_anew_on_95_percent():
     layer, _ = slow_fit((x, y), None, SentEval.strengths[int(np.argmax(means))])
     predicted = SentEval().by_folds((x, y), z, 4)
     assert predicted.tolist() == [sorted(set(y))[number] for number in says(layer, z)]
-
-
-def test_dev_chooses_the_strength():
-    train, dev, (z, _) = scaled(7, 90), scaled(8, 70), scaled(9, 300)
-    fitted = [slow_fit(train, dev, strength) for strength in SentEval.strengths]
-    best = max(fitted, key=lambda model: model[1])[0]
-    predicted = SentEval().on_dev(train, dev, z)
-    assert predicted.tolist() == [sorted(set(train[1]))[number] for number in says(best, z)]
 
 
 def test_an_unknown_classifier_is_refused_and_another_one_is_another_protocol(bert_folder, tmp_path):
