@@ -29,6 +29,7 @@ from cse.adaptation.projection import fit_joined, fit_projection
 from cse.corpus import Corpus
 from cse.evaluation.clustering import neighbour_values
 from cse.methods.method import Pooling as Pooled
+from cse.vectors import unit_rows
 
 TYPED = ["[MASK]", "the dog [MASK] runs", "[CLS] [SEP]", "[PAD] the dog"]
 TOPICS = {"animals": WORDS[4:14], "<b>&rest": WORDS[24:40]}
@@ -214,6 +215,28 @@ def test_without_labels_the_verdict_is_about_finding_and_a_trained_model_is_left
             assert [named["fields"]["1"], named["text"]] == lines[named["row"] - 1]
     refused(run("adapt", table, "--column", 2, "--backbone", bert_folder, "--output", tmp_path / "groups", "--for",
                 "groups"), 3, "which only labels can measure")  # fmt: skip
+
+
+def test_texts_are_found_by_their_titles_where_a_column_is_named(bert_folder, tmp_path, monkeypatch):
+    untrained(monkeypatch)
+    file, rows = tmp_path / "texts.tsv", [text for _, text in texts(400)]
+    file.write_text("body\ttitle\n" + "".join(f"{text}\t{text.split()[-1]}\n" for text in rows))
+    common = AdaptRequest(str(file), str(bert_folder), column="body", seed=7, minutes=None)
+    known = [adapt(replace(common, titles=titles), tmp_path / str(titles)) for titles in (None, "title")]
+    found = [report["stages"]["start"]["scores"]["recall@1"] for report in known]
+    assert found[1] < found[0] / 2  # of eight words one finds less than four
+
+
+def test_a_text_is_paired_with_one_of_its_five_nearest_others(bert_folder):
+    encoder, sample = cse.load(str(bert_folder), "cls"), [text for _, text in texts(300, seed=3)]
+    pairs = candidates.neighbour_pairs(encoder, sample, 7)
+    assert [first for first, _ in pairs] == sample
+    vectors = encoder.encode(sample)
+    unit = unit_rows(fit_projection(vectors, neighbours=5)(vectors))
+    cosines = unit @ unit.T - 2 * np.eye(300)
+    ranks = [int((row > row[sample.index(other)]).sum()) for row, (_, other) in zip(cosines, pairs, strict=True)]
+    assert max(ranks) < 5
+    assert len(set(ranks)) > 1
 
 
 def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_projection(

@@ -93,12 +93,12 @@ def wordpieces(texts: list[str]) -> list[list[int]]:
 STATIC = StaticEmbeddings(np.random.default_rng(3).normal(size=(13, 6)) + 0.3, WORDPIECES, wordpieces, (0, 1))
 
 
-def expected(cut: dict[str, str], pairs: list[tuple[float, str, str]]) -> float:
+def expected(static: StaticEmbeddings, cut: dict[str, str], pairs: list[tuple[float, str, str]]) -> float:
     """Spearman x 100 of the averages of the pieces listed for each sentence."""
 
     def average(text: str) -> np.ndarray:
-        ids = [list(STATIC.tokens).index(piece) for piece in cut[text].split()]
-        return sum(STATIC.embeddings[i] for i in ids) / len(ids)
+        ids = [list(static.tokens).index(piece) for piece in cut[text].split()]
+        return sum(static.embeddings[i] for i in ids) / len(ids)
 
     cosines = []
     for _, first, second in pairs:
@@ -127,9 +127,46 @@ def test_cumulative_removal_on_word_pieces_is_the_average_of_hand_cut_sentences(
     removal = cumulative_removal(STATIC, {"set": all_pairs(texts)}, ("the",))
     assert list(removal) == list(rows)
     for name, cuts in rows.items():
-        score = expected(dict(zip(texts, cuts, strict=True)), all_pairs(texts))
+        score = expected(STATIC, dict(zip(texts, cuts, strict=True)), all_pairs(texts))
         assert removal[name] == {"set": score, "average": score}, name
     assert len({row["average"] for row in removal.values()}) == len(rows)
+
+
+BYTES = ["<s>", "</s>", "<mask>", "Ġthe", "Ġcat", "s", "ĠDog", "Ġdog", ".", "Ġsun", "Ġ.", "Ġ", "cat"]
+
+
+def byte_pieces(texts: list[str]) -> list[list[int]]:
+    """A word after a space begins with Ġ; the longest known piece first."""
+    ids_of_words = []
+    for text in texts:
+        rest, ids = text.replace(" ", "Ġ"), []
+        while rest:
+            piece = max((piece for piece in BYTES if rest.startswith(piece)), key=len)
+            ids.append(BYTES.index(piece))
+            rest = rest[len(piece) :]
+        ids_of_words.append(ids)
+    return ids_of_words
+
+
+def test_cumulative_removal_on_byte_level_pieces_keeps_what_begins_a_word():
+    texts = ("Dog cats.", "the sun", "dog .", "sun Dog .", "cat sun")
+    rows = {
+        "-Freq": ("ĠDog Ġcat s .", "Ġsun", "Ġdog Ġ.", "Ġsun ĠDog Ġ.", "Ġcat Ġsun"),
+        "-Freq&Sub": ("ĠDog Ġcat", "Ġsun", "Ġdog Ġ.", "Ġsun ĠDog Ġ.", "Ġcat Ġsun"),
+        "-Freq&Sub&Case": ("Ġdog Ġcat", "Ġsun", "Ġdog Ġ.", "Ġsun Ġdog Ġ.", "Ġcat Ġsun"),
+        "-Freq&Sub&Case&Pun": ("Ġdog Ġcat Ġ", "Ġsun Ġ", "Ġdog Ġ", "Ġsun Ġdog Ġ", "Ġcat Ġsun Ġ"),
+    }  # the last row ends in a blank
+    static = StaticEmbeddings(STATIC.embeddings, BYTES, first_without_space, (0, 1))
+    removal = cumulative_removal(static, {"set": all_pairs(texts)}, ("Ġthe",))
+    for name, cuts in rows.items():
+        score = expected(static, dict(zip(texts, cuts, strict=True)), all_pairs(texts))
+        assert removal[name]["set"] == score, name
+    assert len({row["set"] for row in list(removal.values())[1:]}) == 4
+
+
+def first_without_space(texts: list[str]) -> list[list[int]]:
+    """As `byte_pieces`; a first word without a space before it, which only `static` may ask for, becomes <mask>."""
+    return [byte_pieces([text])[0] if text.startswith(" ") else [2] for text in texts]
 
 
 COUNTED = ["the cats", "the dogs", "the sun . a1", "Dog the cats", "[MASK]"]  # the 4, ##s 3, cat 2, Dog dog . sun a1 1

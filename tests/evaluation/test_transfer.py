@@ -152,6 +152,15 @@ def test_few_shot_runs_are_the_slow_loop_and_drawn_rows_are_not_scored(tmp_path)
     assert scores["deviation"] == round(statistics.stdev(runs), 2)
 
 
+def test_few_shot_scores_the_test_part(tmp_path):
+    train, test = noisy(51, 900), noisy(52, 30)
+    x, y = arrays(train)
+    folder = write(tmp_path, "SST2", train=train, dev=noisy(53, 20), test=test)
+    scores = transfer.few_shot_units(TaskData(folder))["SST2"](numbers)
+    draws = [transfer.drawn(y, seed) for seed in range(10)]
+    assert scores["runs"] == [round(100 * slow((x[draw], y[draw]), arrays(test), 1.0), 2) for draw in draws]
+
+
 SEED = 1111
 
 

@@ -16,6 +16,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from cse.errors import ArtefactError
 from cse.training import pretraining
+from cse.training.pretraining_data import Reading
 
 
 @pytest.fixture
@@ -116,6 +117,17 @@ def test_a_folder_of_something_else_or_of_other_text_is_left_alone(corpus, tmp_p
     for options in ({"resume": True}, {"overwrite": True}):
         with pytest.raises(ValueError, match="begun with other text"):
             run_pretraining(corpus, tmp_path / "out", CONFIG, **options)
+
+
+def test_a_table_is_read_by_its_column(corpus, tmp_path):
+    table = tmp_path / "table.csv"
+    lines = [line for line in corpus.read_text().splitlines() if line]
+    table.write_text("number,said,again\n" + "".join(f'{row},"{line}",{line}\n' for row, line in enumerate(lines)))
+    with pytest.raises(ValueError, match=r"table.csv: which column holds the texts\? Pass `column`, one of number"):
+        run_pretraining(table, tmp_path / "out", CONFIG)
+    assert run_pretraining(table, tmp_path / "out", CONFIG, reading=Reading("said"))["recipe"]["column"] == "said"
+    with pytest.raises(ValueError, match="begun with other text"):
+        run_pretraining(table, tmp_path / "out", CONFIG, reading=Reading("again"), overwrite=True)
 
 
 @pytest.mark.parametrize(("weight", "message"), [(None, "the loss became nan at step 12"), (1e6, "in float16")])

@@ -1,7 +1,7 @@
 """Trackers: they get the settings, then the values of each step, and are finished whatever happens."""
 
 import pytest
-from accelerate.tracking import GeneralTracker
+from accelerate.tracking import LOGGER_TYPE_TO_CLASS, GeneralTracker
 from conftest import SENTENCES
 from typer.testing import CliRunner
 
@@ -65,6 +65,23 @@ def test_a_tracker_is_finished_when_the_run_fails(bert_folder, tmp_path):
         cse.train("simcse", SENTENCES, output=tmp_path / "out", backbone=bert_folder, report_to=[tracker],
                   callbacks=fail, **OPTIONS)  # fmt: skip
     assert [event[0] for event in tracker.events] == ["start", "settings", 1, "finish"]
+
+
+def test_a_named_tracker_is_that_of_accelerate(bert_folder, tmp_path, monkeypatch):
+    made = []
+
+    class Named(Kept):
+        def __init__(self, project: str, name: str) -> None:
+            super().__init__()
+            made.append((project, name, self))
+
+    monkeypatch.setitem(LOGGER_TYPE_TO_CLASS, "trackio", Named)
+    monkeypatch.setattr("cse.training.tracking.find_spec", lambda module: True)
+    monkeypatch.setenv("TRACKIO_PROJECT", "tickets")
+    cse.train("simcse", SENTENCES, output=tmp_path / "mine", backbone=bert_folder, report_to="trackio", **OPTIONS)
+    ((project, name, tracker),) = made
+    assert (project, name) == ("tickets", "mine")
+    assert [event[0] for event in tracker.events] == ["start", "settings", 1, 2, 3, 4, "finish"]
 
 
 def test_a_tracker_that_is_not_installed_says_what_to_install(tmp_path, monkeypatch):
