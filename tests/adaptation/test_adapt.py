@@ -205,11 +205,9 @@ def test_without_labels_the_verdict_is_about_finding_and_a_trained_model_is_left
         in report["commands"]["judge the candidate"]
     )
     assert cse.load(str(tmp_path / "out" / "candidate")).encode(["the dog"]).shape == (1, 42)
-    changed = report["changed"]
-    assert 0 < len(changed) <= 10
-    assert all(len(row["before"]) == len(row["after"]) == 5 for row in changed)
     lines = [line.split("\t") for line in table.read_text().splitlines()]
-    for row in changed:
+    assert report["changed"]
+    for row in report["changed"]:
         assert {other["row"] for other in row["before"]} != {other["row"] for other in row["after"]}
         for named in (row, *row["before"], *row["after"]):
             assert [named["fields"]["1"], named["text"]] == lines[named["row"] - 1]
@@ -306,13 +304,6 @@ def test_a_run_killed_between_stages_continues_to_the_same_report(table, bert_fo
     resumed = adapt(request(table, bert_folder), tmp_path / "out", resume=True)
     assert plain(resumed) == plain(whole)
     assert not list(tmp_path.glob("*.partial"))
-
-
-def test_what_does_not_fit_in_the_time_is_left_out_and_said(table, bert_folder, tmp_path):
-    report = adapt(request(table, bert_folder, minutes=1e-6), tmp_path / "out")
-    assert set(report["stages"]) == {"start", "projection", "training"}
-    assert "do not fit in the time" in report["stages"]["training"]["left_out"]
-    assert "The time was enough for 0 of 320 texts to fit on" in report["verdict"]
 
 
 def test_a_full_disk_ends_in_one_line_and_leaves_no_output(table, bert_folder, tmp_path, monkeypatch):

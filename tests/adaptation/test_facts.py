@@ -9,7 +9,7 @@ from conftest import SENTENCES, WORDS
 
 import cse
 from cse.adaptation import facts
-from cse.adaptation.facts import TextFacts, split, text_facts
+from cse.adaptation.facts import TextFacts, general_texts, is_narrow, split, text_facts
 from cse.corpus import Corpus
 
 TEXTS = [" ".join(words) for words in np.random.default_rng(2).choice(WORDS[:40], (60, 6))]
@@ -58,10 +58,14 @@ def test_a_fifth_is_held_out_by_the_seed_and_not_fitted_on():
 NARROW = [f"the {a} {b} is {c}" for a in WORDS[:9] for b in WORDS[20:29] for c in WORDS[40:45]]
 
 
-@pytest.mark.parametrize(
-    ("options", "warned"),
-    [((), True), (("--temperature", "0.2"), False)],
-)
+def test_texts_of_one_pattern_are_narrow_and_few_or_general_ones_are_not(bert_folder):
+    encoder = cse.load(str(bert_folder))
+    assert is_narrow(encoder, NARROW)
+    assert not is_narrow(encoder, list(general_texts()))
+    assert not is_narrow(encoder, NARROW[:249] * 9)
+
+
+@pytest.mark.parametrize(("options", "warned"), [((), True), (("--temperature", "0.2"), False)])
 def test_train_warns_of_its_preset_on_narrow_texts_and_not_of_own_settings(
     bert_folder, tmp_path, options, warned, monkeypatch
 ):
