@@ -18,9 +18,7 @@ from cse.analysis.votes import (
     questions,
     texts_digest,
     verdict,
-    vote_by_label,
 )
-from cse.evaluation.clustering import neighbour_values
 
 TEXTS = [f"text {number}" for number in range(9)]
 QUESTIONS = [Question(row, (0, 1), (2, 3), swapped=bool(row % 2)) for row in range(4, 9)]
@@ -114,20 +112,3 @@ def test_the_texts_whose_neighbours_the_other_model_ranks_lowest_come_first(at_o
     assert order[8:] == sorted(order[8:], reverse=True)
     agreed = set(range(50)) - {item.row for item in asked}
     assert all(set(by_hand(start, row)) == set(by_hand(result, row)) for row in agreed)
-
-
-def test_thirty_votes_of_labels_name_the_better_of_two_models_in_nine_of_ten_cases():
-    """Synthetic models read the same texts with more or less noise; pairs of 3 to 15 points of label neighbours."""
-    rng = np.random.default_rng(5)
-    gold = rng.integers(6, size=600)
-    texts = rng.normal(size=(6, 16))[gold] + rng.normal(scale=1.2, size=(600, 16))
-    models = [texts + rng.normal(scale=scale, size=texts.shape) for scale in (0.6, 0.8, 1.0, 1.2, 1.4, 1.6)]
-    shares = [neighbour_values(vectors, gold).mean() for vectors in models]
-    pairs = [(one, other) for one in range(6) for other in range(6) if 0.03 <= abs(shares[one] - shares[other]) <= 0.15]
-    right = 0
-    for first, second in pairs:
-        asked = questions(models[first], models[second], seed=first)[:30]
-        ahead = verdict(vote_by_label(question, gold.tolist()) for question in asked).ahead
-        right += ahead == ("result" if shares[second] > shares[first] else "start")
-    assert len(pairs) >= 12
-    assert right >= 0.9 * len(pairs)
