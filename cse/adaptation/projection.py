@@ -70,22 +70,12 @@ def fit_projection(
     where it is. Without both, the layer only centres. Its outputs are then projected on their first principal
     components (Jolliffe 2002, chapter 2), each with the sign that makes the largest number of its row positive, and
     multiplied by its singular value, relative to the first, to the power `exponent`: above 0 it stresses what texts
-    have in common, below 0 what tells them apart (-1 whitens). Raises ValueError unless 1 <= components <= N and d, for
-    vectors that are not finite, and for equal ones.
+    have in common, below 0 what tells them apart (-1 whitens). Raises ValueError for vectors that are not finite, and
+    for equal ones.
     """
     count, width = vectors.shape
     if components is None:
         components = max(1, min(MAX_COMPONENTS, 2 * width // 3, count // TEXTS_PER_COMPONENT))
-    if type(components) is not int or components < 1:
-        raise ValueError(f"components is {components!r}; give a whole number of at least 1")
-    if components > count:
-        raise ValueError(
-            f"components is {components}, but there are {count} texts; give fewer components or more texts"
-        )
-    if components > width:
-        raise ValueError(
-            f"components is {components}, but the model's vectors have {width} numbers; give at most {width}"
-        )
     if not np.isfinite(vectors).all():
         raise ValueError("vectors are not finite; the model's weights may be damaged")
     mean = vectors.mean(axis=0, dtype=np.float64)

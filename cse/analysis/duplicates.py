@@ -122,22 +122,9 @@ STRICTEST, STEP = 8.0, 0.1  # places of the percentiles that are tried, by their
 WRONG_SHARE = 0.01  # of the merges that are taken by default, the most that are expected to be wrong by chance
 
 
-def digits_of(percentile: float) -> float:
-    """Return the digits of a percentile: 5 for 99.999."""
-    return float(2 - np.log10(100 - percentile))
-
-
 def percentile_of(digits: float) -> float:
-    """Return the percentile with so many digits."""
+    """Return the percentile with so many digits: 99.999 for 5."""
     return 100 - 10 ** (2 - digits)
-
-
-def loosest_percentile(count: int) -> float:
-    """Return the lowest percentile that is useful for `count` distinct texts, 99.9 or more.
-
-    Each text then has two random pairs above it at most; with more, nearly all texts are one group.
-    """
-    return 100 - 100 * min(LOOSEST_SHARE, RANDOM_LINKS / max(1, count))
 
 
 def threshold(vectors: np.ndarray, percentile: float, seed: int) -> float:
@@ -256,9 +243,11 @@ def near_duplicates(
 ) -> NearDuplicates:
     """Return the near-duplicates among texts by the vectors (N, d) of distinct ones, and (M,) the `rows` of these.
 
-    `search` and `report` are those of `strongest_links`; the percentiles are of random pairs drawn with the seed.
+    `search` and `report` are those of `strongest_links`; the percentiles are of random pairs drawn with the seed. Above
+    the lowest each text has two random pairs at most; with more, nearly all texts are one group.
     """
-    loosest = round(np.ceil(digits_of(loosest_percentile(len(vectors))) / STEP - 1e-6) * STEP, 1)
+    share = min(LOOSEST_SHARE, RANDOM_LINKS / max(1, len(vectors)))  # of the random pairs, above the lowest
+    loosest = round(np.ceil(-np.log10(share) / STEP - 1e-6) * STEP, 1)
     digits = [float(value) for value in np.arange(loosest, STRICTEST + STEP / 2, STEP).round(1)]
     cosines = thresholds(vectors, [percentile_of(value) for value in digits], seed)
     forest = strongest_links(vectors, search, min(cosines), report).copied(rows)

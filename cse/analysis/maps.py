@@ -29,11 +29,8 @@ SAME_DISTANCE = 1e-6  # float32 vectors of one sentence differ by less
 def project(vectors: Mapping[str, np.ndarray], seed: int) -> Iterator[dict[str, np.ndarray]]:
     """Yield (N, 2) float32 maps in [0, 1], by model, of each model's (N, d) vectors of the same N sentences.
 
-    All maps so far are yielded whenever another one is done. Raises ValueError for different N.
+    All maps so far are yielded whenever another one is done.
     """
-    counts = {name: len(rows) for name, rows in vectors.items()}
-    if len(set(counts.values())) > 1:
-        raise ValueError(f"the models have vectors of different numbers of sentences: {counts}")
     maps: dict[str, np.ndarray] = {}
     for name, rows in vectors.items():
         maps[name] = place(rows, seed, next(iter(maps.values()), None))

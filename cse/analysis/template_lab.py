@@ -5,14 +5,12 @@ With a template that it was not trained with, a checkpoint's scores are an exper
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.corpus.output import as_html
 from cse.corpus.supervised import Pair
 from cse.evaluation.metrics import Difference, correlation, pair_cosines, paired_bootstrap
 from cse.methods.method import EMBEDDINGS, JOINED, Pooling
@@ -39,14 +37,6 @@ class Comparison:
     own: Trial
     other: Trial
     gain: Difference
-
-    def _repr_html_(self) -> str:
-        table = as_html([
-            {"template": trial.template, "Spearman x 100": f"{trial.score:.2f}",
-             "tokens": " ".join(token for token, _ in trial.words)}
-            for trial in (self.own, self.other)
-        ])  # fmt: skip
-        return f"{table}<p>{html.escape(str(self.gain))}</p>"
 
 
 def under(encoder: Encoder, template: Template) -> Encoder:

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from html import escape
 from math import sqrt
 from pathlib import Path
 from statistics import NormalDist
@@ -66,9 +65,6 @@ class Verdict:
         if self.better:
             return f"{name} is better: {votes}, {odds}"
         return f"not distinguishable: {votes} for {name}, {odds}"
-
-    def _repr_html_(self) -> str:
-        return f"<p><b>{escape(self.sentence())}</b><br>{escape(self.details(), quote=False)}</p>"
 
     def details(self) -> str:
         """Return the interval and the votes that the sentence leaves out."""
@@ -147,10 +143,8 @@ def questions(start: np.ndarray, result: np.ndarray, seed: int) -> list[Question
 
     `start` and `result` (N, d) are vectors of the same N texts, of any two dimensions. The share `SHUFFLED_SHARE` of
     the texts with the largest `differences` comes first, in random order: the most extreme ones alone would be odd
-    texts. Order and sides follow from `seed`. Raises ValueError for different N.
+    texts. Order and sides follow from `seed`.
     """
-    if len(start) != len(result):
-        raise ValueError(f"the models have different numbers of vectors: {len(start)} and {len(result)}")
     near = nearest_others(start, NEIGHBOURS), nearest_others(result, NEIGHBOURS)  # (N, k) each
     rng = np.random.default_rng(seed)
     order, swapped = rng.permutation(len(start)), rng.integers(2, size=len(start)).astype(bool)

@@ -61,7 +61,7 @@ def units(data: TaskData) -> dict[str, Unit]:
         "map": partial(pair_map, path=pairs),
     }
     if (tokens := data.tokens) and len(files) == len(sts.SETS):
-        sets = cache(lambda: sts.all_pairs(files))
+        sets = cache(lambda: {task: [pair for path in of for pair in scored_pairs(path)] for task, of in files.items()})
         measures["removal"] = lambda _: removal_curve(
             tokens.tokenise, tokens.encode_ids, sets(), counted=distinct_texts(sets()["STS-B"])
         )
@@ -195,10 +195,7 @@ def removal_curve(
     ConSERT's two most frequent tokens are [CLS] and [SEP]; here `tokenise` omits them and `encode_ids` adds them, so
     they are never removed. `encode_ids` ((N, d) from N lists, which may be empty) is called once, with every distinct
     list. Returns "K=0" ... "K=100" and `curve` with `removed` (the steps), `average`, and `kept` (percent of tokens).
-    Raises ValueError without a set or a step.
     """
-    if not sets or not steps:
-        raise ValueError("a removal curve needs at least one set of pairs and one step")
     texts = distinct_texts(chain.from_iterable(sets.values()))
     contents = tokenise(texts)
     rank = {token: number for number, token in enumerate(most_frequent(tokenise(list(counted)), max(steps)))}
@@ -242,14 +239,12 @@ MAX_PICTURE_TOKENS = 2000
 def frequent_tokens(static: StaticEmbeddings, sentences: Sequence[str]) -> tuple[str, ...]:
     """The 36 tokens of Table 3's row Freq: the released lists for the vocabularies of BERT and RoBERTa.
 
-    For other vocabularies they are counted in `sentences` (papers: STS-B test). Raises ValueError if these have none.
+    For other vocabularies they are counted in `sentences` (papers: STS-B test).
     """
     listed = PUBLISHED_TOKENS.get(len(static.tokens), ())
     if listed and {*listed} <= {*static.tokens}:
         return listed
     counted = most_frequent(_contents(static, sentences), FREQUENT_TOKENS)
-    if not counted:
-        raise ValueError(f"no token in {len(sentences)} sentences; give sentences to count frequent tokens in")
     return tuple(static.tokens[token] for token in counted)
 
 
@@ -263,10 +258,8 @@ def cumulative_removal(
     again, which may reintroduce subwords. Sub: tokens that continue a word. Pun: tokens without letter or digit, and
     [UNK]. A sentence without tokens is a zero vector (released: the embedding of [PAD]). In the last row the text of a
     byte-level tokenizer ends in a blank, whose token is averaged too. The published numbers use SentEval's tokenised,
-    lower-cased text. Raises ValueError without a set.
+    lower-cased text.
     """
-    if not sets:
-        raise ValueError("cumulative removal needs at least one set of pairs")
     texts = distinct_texts(chain.from_iterable(sets.values()))
     plain = [[*static.specials, *content] for content in static.tokenise(texts)]
     rows = [plain, *_without_tokens(static, _contents(static, texts), frequent)]
@@ -336,12 +329,9 @@ def token_groups(static: StaticEmbeddings, sentences: Sequence[str]) -> dict[str
 
     Frequency: thirds of the tokens in `sentences` (frequent, middle, rare), ties by lower id. Piece: whole word,
     subword. Case: lower, upper (at least one capital) of tokens with letters. Special and unused tokens have no group.
-    Raises ValueError if fewer than three tokens occur.
     """
     texts, continues = _read(static)
     ranked = [token for token in most_frequent(_contents(static, sentences), len(texts)) if texts[token]]
-    if len(ranked) < len(FREQUENCY_BANDS):
-        raise ValueError(f"{len(ranked)} tokens occur in {len(sentences)} sentences; thirds need more text")
     bands = [""] * len(texts)
     for band, members in zip(FREQUENCY_BANDS, np.array_split(ranked, len(FREQUENCY_BANDS)), strict=True):
         for token in members:

@@ -237,11 +237,9 @@ def effective_rank(vectors: np.ndarray) -> float:
 def alignment(first: np.ndarray, second: np.ndarray) -> float:
     """Mean squared distance, 0 to 4, of the unit rows of two (N, d) arrays of positives (Wang & Isola 2020, alpha 2).
 
-    A zero row counts as orthogonal. Raises ValueError for empty arrays and for different shapes.
+    A zero row counts as orthogonal.
     """
-    if first.shape != second.shape:
-        raise ValueError(f"positives come in pairs; {first.shape} and {second.shape} have different shapes")
-    return float(np.mean(2 - 2 * cosines(_at_least(first, 1), second)))
+    return float(np.mean(2 - 2 * cosines(first, second)))
 
 
 def uniformity(vectors: np.ndarray) -> float:

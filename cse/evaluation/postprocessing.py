@@ -128,10 +128,7 @@ def fit_flow(vectors: np.ndarray, seed: int = 42) -> Flow:
     """Fit a flow to (N, d) float32 vectors, d >= 2, by maximum likelihood: one epoch of Adam.
 
     The activation norms are initialised with all vectors instead of Glow's first batch, which may be small.
-    Raises ValueError for fewer than two vectors.
     """
-    if len(vectors) < 2:
-        raise ValueError(f"a flow needs at least 2 vectors, got {len(vectors)}; give more texts to fit it on")
     data = torch.from_numpy(vectors)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -147,7 +144,7 @@ def fit_flow(vectors: np.ndarray, seed: int = 42) -> Flow:
 
 
 def flowed(encoder: TextEncoder, texts: Sequence[str]) -> Representation:
-    """`encoder` followed by a flow fitted on its vectors of `texts`. Raises ValueError as `fit_flow` does."""
+    """`encoder` followed by a flow fitted on its vectors of `texts`."""
     flow = fit_flow(encoder.encode(texts))
     return _followed(encoder, "flow", flow.transform, as_arrays(flow.state_dict()))
 

@@ -5,14 +5,14 @@ SentEval's "all" protocol, as in the papers: a task's subsets are concatenated a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.corpus.supervised import Pair, scored_pairs
+from cse.corpus.supervised import scored_pairs
 from cse.evaluation.metrics import correlation, correlation_or_none, mean_or_none, pair_cosines
 from cse.evaluation.tasks import Task, TaskData
 
@@ -64,11 +64,6 @@ def files(folder: Path) -> dict[str, list[Path]]:
         for task, pattern in SETS.items()
     }
     return {task: paths for task, paths in paths_of.items() if paths}
-
-
-def all_pairs(paths_of: Mapping[str, Sequence[Path]]) -> dict[str, list[Pair]]:
-    """The scored pairs of each task, from its files."""
-    return {task: [pair for path in paths for pair in scored_pairs(path)] for task, paths in paths_of.items()}
 
 
 def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> Scores:

@@ -92,11 +92,6 @@ def plan(encoder: TorchEncoder, run: Run) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def losses_per_reading(device: torch.device) -> int:
-    """Return how many losses are read at a time: a GPU would idle while the host waits for each."""
-    return 1 if device.type == "cpu" else 10
-
-
 # On an H100 a pass of base size takes 20 to 40 s to compile and saves 15 to 25 ms a step; a run has passes of about two
 # sizes, so that 60 s are won back by 20 ms a step.
 MIN_COMPILED_STEPS = 3_000
@@ -225,7 +220,7 @@ class TrainingLoop:
                 self.examples = stack.enter_context(tokenised_meanwhile(self.encoder, run, self.work, texts, first))
                 stack.enter_context(self.compiled(report if first else lambda entry: None))
             losses: list[torch.Tensor] = []  # of the steps whose loss was not read yet
-            most = losses_per_reading(self.accelerator.device)
+            most = 1 if self.accelerator.device.type == "cpu" else 10  # a GPU would idle while the host reads each loss
             for step, data in zip(steps, map(self.data, steps), strict=True):
                 losses.append(self.step(step, data))
                 due = (step + 1) % run.config.eval_every == 0 or step + 1 == run.steps
@@ -281,9 +276,6 @@ class TrainingLoop:
             torch.compiler.reset()  # PyTorch compiles at most 8 sizes, and would count those of an earlier run
             passes[True] = compiled_run(dynamic=False, required=choice == "yes")
             report({"step": self.state["step"], "note": "training passes are compiled; the first steps wait for it"})
-        elif auto:
-            few = f"{self.run.steps:,} steps are fewer than the {MIN_COMPILED_STEPS:,} that win back compiling"
-            report({"step": self.state["step"], "note": f"training passes are not compiled: {few}"})
         try:
             yield
         finally:

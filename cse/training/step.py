@@ -20,7 +20,6 @@ from cse.training.tokens import TokenisedTexts, form_of, text_forms
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-    from cse.encoder.rows import TokenTemplate
     from cse.methods.method import Method
 
 MAX_REPEATED_TOKENS = 10  # exclusive, as in ESimCSE's released code
@@ -83,12 +82,6 @@ def set_up(encoder: TorchEncoder, config: TrainConfig) -> None:
     encoder.select_learned(config.freeze_embeddings)
 
 
-def draw_templates(encoder: TorchEncoder, view: int, count: int, rng: np.random.Generator) -> list[TokenTemplate]:
-    """One template per sentence, drawn uniformly from the view's set (ConPVP 3.1), which may have only one."""
-    choices = encoder.views[view]
-    return [choices[i] for i in rng.integers(len(choices), size=count)] if len(choices) > 1 else [choices[0]] * count
-
-
 class StepData(NamedTuple):
     """The inputs of a step: how many `views` it has, the rows of all of them in turn, `plain` and augmented."""
 
@@ -104,11 +97,13 @@ def step_data(
     texts = batch if isinstance(batch, TokenisedTexts) else TokenisedTexts.of(encoder, batch, config)
     first = {form: texts.count * number for number, form in enumerate(text_forms(encoder, texts.columns, config))}
     rng = np.random.default_rng((config.seed, step, 1))
-    templates, numbers = [], []
-    for view, column in enumerate(texts.columns):
-        templates += (drawn := draw_templates(encoder, view, len(texts.numbers), rng))
-        first_of = {id(template): first[form_of(column, template, config)] for template in encoder.views[view]}
-        numbers.append(texts.numbers + [first_of[id(template)] for template in drawn])
+    templates, numbers, count = [], [], len(texts.numbers)
+    for column, view in zip(texts.columns, encoder.views, strict=False):  # pairs have no third view
+        # One template per sentence, drawn uniformly from the view's set (ConPVP 3.1).
+        drawn = rng.integers(len(view), size=count) if len(view) > 1 else np.zeros(count, int)
+        templates += (chosen := [view[number] for number in drawn])
+        first_of = {id(template): first[form_of(column, template, config)] for template in view}
+        numbers.append(texts.numbers + [first_of[id(template)] for template in chosen])
     plain = TokenRows.of_ids(*texts.file.texts(np.concatenate(numbers)), templates)
     width = encoder.model.get_input_embeddings().embedding_dim
     room = row_limit(encoder.model) - encoder.reading.prefix

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import ran, refused, run, unboxed
+from command_line import ran, refused, run
 from conftest import WORDS
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
@@ -19,15 +19,13 @@ from sklearn.decomposition import PCA
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import cse
-from cse.adaptation import adapt as adapting
-from cse.adaptation import candidates, workspace
+from cse.adaptation import candidates
 from cse.adaptation.adapt import AdaptRequest, adapt
 from cse.adaptation.candidates import Trial
 from cse.adaptation.choice import candidates as candidates_of
 from cse.adaptation.choice import choose
 from cse.adaptation.facts import split
 from cse.adaptation.projection import fit_joined, fit_projection
-from cse.adaptation.report import scores_table
 from cse.corpus import Corpus
 from cse.evaluation.clustering import neighbour_values
 from cse.methods.method import Pooling as Pooled
@@ -148,13 +146,12 @@ def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 VARIANTS: dict[str, dict[str, Any]] = {
-    "0": {}, "-0.25": {"exponent": -0.25}, "neighbours -0.25": {"neighbours": 5, "exponent": -0.25},
-    "labels -0.25": {"exponent": -0.25},
+    "0": {}, "neighbours -0.25": {"neighbours": 5, "exponent": -0.25}, "labels -0.25": {"exponent": -0.25},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("start", "variant"), [*(("backbone", name) for name in VARIANTS), ("simcse", "0"), ("normalised", "labels -0.25")]
+    ("start", "variant"), [("backbone", "neighbours -0.25"), ("simcse", "0"), ("normalised", "labels -0.25")]
 )
 def test_joined_readings_open_with_the_same_vectors_here_and_in_sentence_transformers(
     table, bert_folder, tmp_path, monkeypatch, start, variant
@@ -188,7 +185,6 @@ def test_joined_readings_open_with_the_same_vectors_here_and_in_sentence_transfo
     shutil.rmtree(folder)
     assert report["decision"] == f"projection {variant}"
     assert (report["grouping"] is None) != labelled
-    assert any(name.startswith("labels") for name in report["stages"]["projection"]["variants"]) == labelled
     result = str(tmp_path / "out")
     size = np.abs(expected).max()
     for backend in ("openvino", "torch"):
@@ -209,11 +205,9 @@ def test_without_labels_the_verdict_is_about_finding_and_a_trained_model_is_left
         in report["commands"]["judge the candidate"]
     )
     assert cse.load(str(tmp_path / "out" / "candidate")).encode(["the dog"]).shape == (1, 42)
-    changed = report["changed"]
-    assert 0 < len(changed) <= 10
-    assert all(len(row["before"]) == len(row["after"]) == 5 for row in changed)
     lines = [line.split("\t") for line in table.read_text().splitlines()]
-    for row in changed:
+    assert report["changed"]
+    for row in report["changed"]:
         assert {other["row"] for other in row["before"]} != {other["row"] for other in row["after"]}
         for named in (row, *row["before"], *row["after"]):
             assert [named["fields"]["1"], named["text"]] == lines[named["row"] - 1]
@@ -229,29 +223,9 @@ def test_texts_are_found_by_their_titles_where_a_column_is_named(bert_folder, tm
     known = [adapt(replace(common, titles=titles), tmp_path / str(titles)) for titles in (None, "title")]
     found = [report["stages"]["start"]["scores"]["recall@1"] for report in known]
     assert found[1] < found[0] / 2  # of eight words one finds less than four
-    with pytest.raises(ValueError, match="the column 'body' has no short form"):
-        adapt(replace(common, titles="body"), tmp_path / "body")
 
 
-def test_ctrl_c_after_the_first_answer_keeps_it(table, bert_folder, tmp_path, monkeypatch):
-    def stopped(self: Trial, steps: int) -> Any:
-        assert any("may add about 2 points: Ctrl-C keeps this" in note for note in notes)
-        assert any(note.startswith("projection towards") or note.startswith("projection, dial") for note in notes)
-        raise KeyboardInterrupt
-
-    notes: list[str] = []
-    monkeypatch.setattr(Trial, "_train", stopped)
-    scoring(monkeypatch, {"projection 0.25": {"grouping": 2.0, "finding": 0.5}})
-    report = adapt(request(table, bert_folder), tmp_path / "out", note=notes.append)
-    assert report["decision"] == "projection 0.25"
-    assert report["stages"]["training"]["left_out"] == "stopped by Ctrl-C"
-    assert cse.load(str(tmp_path / "out")).dim == 42
-    assert not list(tmp_path.glob("*.partial"))
-
-
-def test_many_texts_are_trained_towards_their_neighbours_and_the_result_has_no_head(
-    table, bert_folder, tmp_path, monkeypatch
-):
+def test_a_text_is_paired_with_one_of_its_five_nearest_others(bert_folder):
     encoder, sample = cse.load(str(bert_folder), "cls"), [text for _, text in texts(300, seed=3)]
     pairs = candidates.neighbour_pairs(encoder, sample, 7)
     assert [first for first, _ in pairs] == sample
@@ -261,15 +235,6 @@ def test_many_texts_are_trained_towards_their_neighbours_and_the_result_has_no_h
     ranks = [int((row > row[sample.index(other)]).sum()) for row, (_, other) in zip(cosines, pairs, strict=True)]
     assert max(ranks) < 5
     assert len(set(ranks)) > 1
-    monkeypatch.setattr(candidates, "MIN_TEXTS_WITH_NEIGHBOURS", 256)
-    scoring(monkeypatch, {"training": {"finding": 0.5}})
-    report = adapt(request(table, bert_folder, label=False, pooling="cls"), tmp_path / "out")
-    assert report["stages"]["training"]["record"]["head"] is False
-    assert report["decision"] == "training"
-    folder = str(tmp_path / "out")
-    sample = [*sample[:20], *TYPED]
-    expected = SentenceTransformer(folder, device="cpu").encode(sample)
-    np.testing.assert_allclose(cse.load(folder).encode(sample), expected, atol=1e-5)
 
 
 def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_projection(
@@ -305,8 +270,6 @@ def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_project
     np.testing.assert_allclose(cse.load(result).encode(sample), expected, atol=1e-4)
     theirs = SentenceTransformer(result, device="cpu").encode(TYPED)
     np.testing.assert_allclose(cse.load(result).encode(TYPED), theirs, atol=1e-5)
-    for name, other in {"labelled": {"pooling": "cls"}, "mean": {"label": False}}.items():
-        assert "language" not in adapt(request(table, bert_folder, **other), tmp_path / name)["stages"]
 
 
 def test_the_page_escapes_texts_and_has_no_script(bert_folder, tmp_path, monkeypatch):
@@ -321,23 +284,13 @@ def test_the_page_escapes_texts_and_has_no_script(bert_folder, tmp_path, monkeyp
     assert not re.search(r"(src|href)=", page)
 
 
-@pytest.mark.parametrize("killed", ["projection", "trained-projection"])
-def test_a_run_killed_between_stages_continues_to_the_same_report(
-    table, bert_folder, tmp_path, killed, monkeypatch, whole
-):
-
-    projected = Trial.projected
-
+def test_a_run_killed_between_stages_continues_to_the_same_report(table, bert_folder, tmp_path, monkeypatch, whole):
     def kill(self: Trial, name: str, stage: str) -> dict[str, Any]:
-        if name == killed:
-            raise Killed
-        return projected(self, name, stage)
+        raise Killed
 
     def again(self: Trial) -> dict[str, Any]:
         raise AssertionError("made twice")
 
-    if killed not in whole["stages"]:
-        pytest.skip("nothing was trained")
     with monkeypatch.context() as patched:
         patched.setattr(Trial, "projected", kill)
         with pytest.raises(Killed):
@@ -353,45 +306,6 @@ def test_a_run_killed_between_stages_continues_to_the_same_report(
     assert not list(tmp_path.glob("*.partial"))
 
 
-def test_a_run_killed_in_training_continues_from_its_state(table, bert_folder, tmp_path, monkeypatch, whole):
-    steps = []
-
-    def killing(self: Any) -> float:
-        if (tmp_path / "out.partial" / "training.partial").is_dir():
-            steps.append(1)
-            if len(steps) == 3:
-                raise Killed
-        return float("inf")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(workspace.Workspace, "left", property(killing))
-        with pytest.raises(Killed):
-            adapt(request(table, bert_folder), tmp_path / "out")
-    assert (tmp_path / "out.partial" / "training.partial" / "state").is_dir()
-    more = request(table, bert_folder, minutes=60.0)  # than was left before the kill
-    assert plain(adapt(more, tmp_path / "out", resume=True)) == plain(whole)
-
-
-def test_what_does_not_fit_in_the_time_is_left_out_and_said(table, bert_folder, tmp_path):
-    report = adapt(request(table, bert_folder, minutes=1e-6), tmp_path / "out")
-    assert set(report["stages"]) == {"start", "projection", "training"}
-    assert "do not fit in the time" in report["stages"]["training"]["left_out"]
-    assert "does not fit in the time" in report["stages"]["projection"]["left_out"]
-    assert report["fitted"] == 0
-    assert "The time was enough for 0 of 320 texts to fit on" in report["verdict"]
-
-
-def test_a_trained_start_is_projected_and_not_trained_again(table, bert_folder, tmp_path):
-    cse.train("simcse", [text for _, text in texts(40)], backbone=bert_folder, output=tmp_path / "start", max_steps=1,
-              progress=False, precision="no")  # fmt: skip
-    report = adapt(request(table, tmp_path / "start", label=False), tmp_path / "out")
-    assert "is a trained model" in report["stages"]["training"]["left_out"]
-    assert [(row[0], row[-1]) for row in scores_table(report)[-2:]] == [
-        ("projection towards neighbours", "left out: 320 texts are too few; 1,000 are needed"),
-        ("training", f"left out: {report['stages']['training']['left_out']}"),
-    ]
-
-
 def test_a_full_disk_ends_in_one_line_and_leaves_no_output(table, bert_folder, tmp_path, monkeypatch):
     def full(*values: Any, **options: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -405,9 +319,7 @@ def test_a_full_disk_ends_in_one_line_and_leaves_no_output(table, bert_folder, t
 def test_the_command_prints_the_short_form_or_json(table, bert_folder, tmp_path):
     words = (table, "--column", 2, "--label", 1, "--backbone", bert_folder, "--output", tmp_path / "out", "--minutes")
     done = ran("adapt", *words, 0.0001)
-    assert "left out: to encode 256 texts does not fit in the time" in done.stdout
     assert "400 texts" in done.stdout
-    refused(run("adapt", *words, 0.0001), 3, "already holds something")
     again = run("adapt", *words, 0.0001, "--overwrite", "--json")
     assert json.loads(again.stdout)["chosen"] == "start"
     (tmp_path / "out" / "mine.txt").write_text("keep")
@@ -418,12 +330,8 @@ def test_the_command_prints_the_short_form_or_json(table, bert_folder, tmp_path)
     ("content", "words", "message"),
     [
         ("", (), "no text in it"),
-        ("one text\n", (), "only 1 text in it"),
-        ("the same\n" * 500, (), "all its texts are the same"),
         ("".join(f"text number {number}\n" for number in range(10)), (), "needs at least 320 different texts"),
-        ("sport\nworld\n" * 300, (), "look like labels"),
         ("".join(f"{number}\t{text}\n" for number, (_, text) in enumerate(texts(400))), (2, 1), "are all different"),
-        ("".join(f"a\t{text}\n" for _, text in texts(400)), (2, 1), "are all the same"),
     ],
 )
 def test_texts_that_cannot_be_adapted_to_are_refused_in_one_line(bert_folder, tmp_path, content, words, message):
@@ -435,18 +343,8 @@ def test_texts_that_cannot_be_adapted_to_are_refused_in_one_line(bert_folder, tm
     assert list(tmp_path.iterdir()) == [file]
 
 
-@pytest.mark.parametrize("minutes", ["0", "-1", "nan", "inf"])
-def test_minutes_that_no_run_can_take_are_refused_as_the_help_says(table, tmp_path, minutes):
+@pytest.mark.parametrize("minutes", ["0", "nan"])
+def test_minutes_that_no_run_can_take_are_refused(table, tmp_path, minutes):
     done = run("adapt", table, "--column", 2, "--output", tmp_path / "out", "--minutes", minutes)
     refused(done, 3, f"--minutes is {float(minutes)}; give a number above 0")
     assert not (tmp_path / "out").exists()
-    help_text = unboxed(run("adapt", "--help").stdout)
-    assert "--minutes <float> Most minutes, above 0; what does not fit is left out. [default: 30]" in help_text
-
-
-def test_a_pooling_without_a_form_and_a_start_that_is_missing_are_refused(table, bert_folder, tmp_path):
-    common = ("adapt", table, "--column", 2, "--output", tmp_path / "out", "--backbone")
-    refused(run(*common, bert_folder, "--pooling", "first-last"), 3, "reads a backbone by mean or cls, not first-last")
-    refused(run(*common, tmp_path / "absent"), 4, "absent")
-    refused(run("adapt", table, "--output", tmp_path / "out", "--resume"), 4, "nothing to resume")
-    assert adapting.MIN_TEXTS == 320

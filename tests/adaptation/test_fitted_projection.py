@@ -1,8 +1,6 @@
 """A projection is that of sklearn's Ridge and PCA, and opens with its model here and in sentence-transformers."""
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -72,20 +70,10 @@ def test_towards_others_it_is_the_ridge_of_sklearn(towards):
     np.testing.assert_allclose(weighted.components, projection.components * spectrum[:, None] ** -0.25, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("rows", "components", "message"),
-    [
-        (np.eye(4), 0, "components is 0; give a whole number of at least 1"),
-        (np.eye(4), True, "components is True"),
-        (np.eye(4)[:2], 3, "components is 3, but there are 2 texts"),
-        (np.ones((9, 4)), 5, "components is 5, but the model's vectors have 4 numbers; give at most 4"),
-        (np.full((9, 4), 0.1, np.float32), 2, "all texts have the same vector"),
-        (np.full((9, 4), np.nan), 2, "not finite"),
-    ],
-)
-def test_what_cannot_be_fitted_is_refused(rows, components, message):
-    with pytest.raises(ValueError, match=message):
-        fit_projection(rows, components)
+def test_vectors_that_cannot_be_fitted_are_refused():
+    for value, message in ((np.nan, "not finite"), (0.1, "all texts have the same vector")):
+        with pytest.raises(ValueError, match=message):
+            fit_projection(np.full((9, 4), value, np.float32))
 
 
 def test_typed_special_tokens_are_text_in_both(backbone, tmp_path):
@@ -95,22 +83,12 @@ def test_typed_special_tokens_are_text_in_both(backbone, tmp_path):
     for backend in ("openvino", "torch"):
         opened = cse.load(str(tmp_path / "out"), backend=backend)
         np.testing.assert_allclose(opened.encode(TYPED), expected, atol=1e-5)
-        with damaged(next((tmp_path / "out").glob("*_Dense")) / "model.safetensors"):
-            refused(tmp_path / "out", backend)
-
-
-@contextmanager
-def damaged(file: Path) -> Iterator[None]:
-    """Change a byte within the numbers of a file in the block."""
+    (file,) = (tmp_path / "out").glob("*_Dense/model.safetensors")
     whole = file.read_bytes()
     file.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
-    yield
-    file.write_bytes(whole)
-
-
-def refused(folder: Path, backend: str) -> None:
-    with pytest.raises(ArtefactError, match=r"model\.safetensors: damaged .*; copy it again, or delete checksums"):
-        cse.load(str(folder), backend=backend)
+    for backend in ("openvino", "torch"):
+        with pytest.raises(ArtefactError, match=r"model\.safetensors: damaged "):
+            cse.load(str(tmp_path / "out"), backend=backend)
 
 
 def test_a_sentence_transformers_model_keeps_its_length_prompts_and_normalisation(bert_folder, tmp_path):
@@ -129,26 +107,19 @@ def test_a_sentence_transformers_model_keeps_its_length_prompts_and_normalisatio
     np.testing.assert_allclose(unit, opened.encode(SENTENCES), atol=1e-5)
 
 
-@pytest.mark.parametrize("method", ["simcse", "promptbert"])
-def test_a_trained_model_is_written_as_its_export_with_the_layer(bert_folder, tmp_path, method):
-    encoder, _ = prepare(TrainRequest(method, TEXTS, str(bert_folder)))
+def test_a_trained_model_is_written_as_its_export_with_the_layer(bert_folder, tmp_path):
+    encoder, _ = prepare(TrainRequest("promptbert", TEXTS, str(bert_folder)))
     export_model(encoder, "sentence-transformers", tmp_path / "start")
     expected = fit_projection(encoder.eval().encode(TEXTS), COMPONENTS)(encoder.encode(SENTENCES))
     project(str(tmp_path / "start"), TEXTS, tmp_path / "out", components=COMPONENTS)
     shutil.rmtree(tmp_path / "start")
     np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(SENTENCES), expected, atol=1e-5)
     np.testing.assert_allclose(theirs(tmp_path / "out"), expected, atol=1e-5)
-    with damaged(tmp_path / "out" / "model.safetensors"):
-        refused(tmp_path / "out", "auto")
 
 
 def test_models_that_no_linear_layer_can_follow_are_refused_in_one_line(bert_folder, tmp_path):
-    for pooling, message in (
-        ("first-last", r"reads a backbone by mean or cls, not first-last"),
-        ("prompt-denoised", "by mean or cls, not prompt-denoised"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            project(str(bert_folder), TEXTS, tmp_path / "out", components=COMPONENTS, pooling=pooling)
+    with pytest.raises(ValueError, match="reads a backbone by mean or cls, not first-last"):
+        project(str(bert_folder), TEXTS, tmp_path / "out", components=COMPONENTS, pooling="first-last")
     project(str(bert_folder), TEXTS, tmp_path / "out", components=COMPONENTS)
     with pytest.raises(ValueError, match="has a linear layer or head already"):
         project(str(tmp_path / "out"), TEXTS, tmp_path / "second", components=COMPONENTS)

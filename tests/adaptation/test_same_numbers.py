@@ -2,25 +2,20 @@
 
 import json
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from command_line import ran, run
+from command_line import ran
 from conftest import WORDS
 from given_corpus import GivenCorpus
-from sentence_transformers import SentenceTransformer
 
 import cse
 from cse.adaptation.adapt import AdaptRequest, adapt
 from cse.adaptation.candidates import Trial, left_out
 from cse.adaptation.facts import split
-from cse.app.files import as_csv, as_json
 from cse.app.results.map import Map
-from cse.app.results.scores import Labels
 from cse.app.session import Session
 from cse.app.show import answer
 from cse.app.state import open_state
@@ -95,30 +90,12 @@ def test_every_command_and_the_library_compute_the_same_numbers(adapted, bert_fo
     assert adapted.report["grouping"] == {
         side: ours["neighbours"] for side, ours in zip(("start", "result"), expected, strict=True)
     }
-    scored = adapted.report["stages"]
-    assert adapted.report["grouping"]["result"] == scored["projection"]["variants"]["0.25"]["scores"]["neighbours"]
 
 
 def texts_and_labels(file: Path) -> tuple[list[str], list[str]]:
     """The columns of a table of label and text."""
     labels, texts = zip(*(line.split("\t") for line in file.read_text().splitlines()), strict=True)
     return list(texts), list(labels)
-
-
-def test_the_page_its_file_and_an_export_have_the_numbers_of_the_commands(adapted, bert_folder, tmp_path):
-    _, (start, result), _ = judged((bert_folder, adapted.output), adapted.held)
-    corpus = GivenCorpus(*texts_and_labels(adapted.file))
-    state = open_state([str(bert_folder), str(adapted.output)], ())
-    page = answer(Labels(), Session(state, corpus, corpus, state.models.columns))
-    written = pd.read_csv(StringIO(as_csv(page)))
-    for shown in (page.frame, written):
-        assert shown[[*start]].to_dict("records") == [start, result]
-    rows = json.loads(as_json(page))["rows"]
-    assert [row["neighbours"] for row in rows] == [adapted.report["grouping"][side] for side in ("start", "result")]
-    ran("export", adapted.output, "--to", "sentence-transformers", "--output", tmp_path / "exported")
-    texts, labels = texts_and_labels(adapted.held)
-    theirs = SentenceTransformer(str(tmp_path / "exported"), device="cpu").encode(texts)
-    assert label_scores(theirs, labels) == result
 
 
 def test_scores_on_texts_that_a_model_was_fitted_on_are_marked(adapted, bert_folder, tmp_path):
@@ -137,13 +114,6 @@ def test_scores_on_texts_that_a_model_was_fitted_on_are_marked(adapted, bert_fol
     drawn = answer(Map(), Session(state, corpus := GivenCorpus(*read), corpus, state.models.columns))
     (note,) = (note for note in drawn.notes if "was fitted" in note)
     assert f"adapted was {mark}, so its label neighbours are too good here" in note
-    assert "texts that nothing was fitted on" in (adapted.output / "README.md").read_text()
-    (adapted.output / "fitted_texts.json").rename(tmp_path / "kept.json")
-    (adapted.output / "fitted_texts.json").write_text('{"digests": 1}')
-    done = run("judge", *models, "--data", adapted.file, "--column", 2, "--labels", 1, "--votes", 0)
-    (tmp_path / "kept.json").replace(adapted.output / "fitted_texts.json")
-    assert done.exit_code != 0
-    assert "holds no digests" in done.output
 
 
 def test_a_run_of_train_is_marked_on_the_texts_that_it_read(adapted, bert_folder, tmp_path):

@@ -7,9 +7,7 @@ from scipy.stats import kstest, percentileofscore
 import cse
 from cse.analysis.calibration import cosine_at, displacement, input_notes, percentile, percentiles, random_cosines
 from cse.app.state import open_state
-from cse.encoder.rows import plain_ids
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.models.names import BUNDLED_NAMES
 
 
 def test_random_cosines_are_those_of_a_slow_loop():
@@ -43,10 +41,9 @@ def test_a_displacement_is_0_for_the_same_vector_and_1_for_a_median_stranger():
     assert displacement(0.5, np.ones(3)) == 0
 
 
-@pytest.mark.parametrize("name", BUNDLED_NAMES)
-def test_percentiles_of_other_random_pairs_are_uniform(name):
+def test_percentiles_of_other_random_pairs_are_uniform():
     """4,000 pairs of sentences that the reference does not have: no share of them is off by more than 5 points."""
-    state, encoder = open_state([name], ()), cse.load(name)
+    state, encoder = open_state(["promptbert"], ()), cse.load("promptbert")
     reference = state.demo.random_cosines(None, encoder)
     assert len(reference) == 200 * 199 / 2
     others = np.array([row for row in range(len(state.demo.texts)) if row % 6])
@@ -72,23 +69,7 @@ def encoder() -> TorchEncoder:
         ("\N{GRINNING FACE} \N{THUMBS UP SIGN}", ["no piece of it is in the vocabulary, so the vector says nothing"]),
         ("good \N{GRINNING FACE}", ["1 of its 2 word pieces is not in the vocabulary"]),
         ("cat " * 600, ["only the first 502 of its 600 word pieces are read"]),
-        ("caf\N{LATIN SMALL LETTER E WITH ACUTE}", []),
     ],
 )
 def test_notes_say_what_was_not_read(encoder, text, notes):
     assert input_notes(encoder, text) == notes
-
-
-def test_words_in_many_pieces_are_noted_as_rare_or_of_another_language(encoder):
-    german = "Zwischen Hamburg und Berlin fahren stündlich überfüllte Schnellzüge."
-    rate = len(plain_ids(encoder.tokenizer, [german])[0]) / 9  # eight words and a full stop
-    assert rate > 1.6
-    [note] = input_notes(encoder, german)
-    assert note.startswith(f"its words break into {rate:.1f} pieces each: rare words, or a language")
-    assert input_notes(encoder, "Xylographie!") == []  # too short to tell
-
-
-def test_another_script_is_noted():
-    russian = "\N{CYRILLIC SMALL LETTER DE}\N{CYRILLIC SMALL LETTER A}"
-    assert any("script" in note for note in input_notes(cse.load("simcse"), f"yes {russian}"))
-    assert not any("script" in note for note in input_notes(cse.load("simcse"), "12 !"))

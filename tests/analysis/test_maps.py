@@ -5,9 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from cse.analysis.maps import continuity, lost, trustworthiness
+from cse.analysis.maps import continuity, trustworthiness
 from cse.analysis.maps import project as projected
-from cse.vectors import nearest_others
 
 
 def project(vectors: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
@@ -49,7 +48,7 @@ def test_the_same_groups_lie_at_the_same_places_in_all_maps():
         np.testing.assert_allclose(places[0], places[1], atol=0.05)
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5])
+@pytest.mark.parametrize("count", [0, 1, 3])
 def test_few_sentences_are_placed(count):
     rng = np.random.default_rng(count)
     vectors = {"a": rng.normal(size=(count, 8)), "b": rng.normal(size=(count, 8))}
@@ -93,11 +92,3 @@ def test_trustworthiness_and_continuity_equal_their_definitions():
     assert trustworthiness(vectors, xy) == pytest.approx(1 - scale * penalty(shown, among, k))
     assert continuity(vectors, xy) == pytest.approx(1 - scale * penalty(among, shown, k))
     assert trustworthiness(vectors, xy) != pytest.approx(continuity(vectors, xy))
-
-
-@pytest.mark.parametrize(("count", "k"), [(30, 10), (21, 10), (20, 9), (4, 1)])
-def test_a_point_loses_the_nearest_vectors_that_are_not_its_nearest_points(count, k):
-    vectors, xy = noise(count)
-    among, shown = orders(unit(vectors)), orders(xy)
-    expected = [len(set(near[:k]) - set(there[:k])) / k for near, there in zip(among, shown, strict=True)]
-    np.testing.assert_allclose(lost(nearest_others(vectors, k), xy), expected)

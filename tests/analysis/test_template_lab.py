@@ -1,7 +1,5 @@
 """The template lab: its own template is the checkpoint, another is what transformers makes of the whole text."""
 
-import html
-import re
 from pathlib import Path
 
 import numpy as np
@@ -23,11 +21,11 @@ PAIRS = [(float(i % 4), SENTENCES[i], SENTENCES[(3 * i + 1) % 7]) for i in range
 
 @pytest.fixture(scope="module")
 def encoders(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> dict[str, TorchEncoder]:
-    root, names = tmp_path_factory.mktemp("lab"), ("simcse", "promptbert", "dcpcse", "conpvp", "optiprompt")
+    root, names = tmp_path_factory.mktemp("lab"), ("simcse", "promptbert", "conpvp")
     return {name: cse.load(str(write_model(root / name, bert_folder, name)), backend="torch") for name in names}
 
 
-@pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp", "optiprompt"])
+@pytest.mark.parametrize("name", ["simcse", "conpvp"])
 def test_the_stored_template_is_the_stored_vector_and_another_changes_it(encoders, name):
     encoder = encoders[name]
     stored = encoder.encode(SENTENCES)
@@ -58,11 +56,5 @@ def test_a_trial_is_the_correlation_and_the_denoised_words_under_a_template(enco
     assert (compared.own.template, trial.template) == (encoder.reading.template.text, OTHER.text)
     assert compared.own.words == encoder.top_tokens(SENTENCES[0], 4)
     assert compared.gain.value == pytest.approx(trial.score - compared.own.score, abs=0.02)
-    cells = re.findall("<td>(.*?)</td>|<p>(.*?)</p>", compared._repr_html_())
-    assert [cell or line for cell, line in cells] == [
-        html.escape(cell, quote=False)
-        for side in (compared.own, trial)
-        for cell in (side.template, f"{side.score:.2f}", " ".join(token for token, _ in side.words))
-    ] + [str(compared.gain)]
     same = compare(encoder, encoder.reading.template, Question(PAIRS, SENTENCES[0], 1))
     assert (same.own, same.gain.value, same.gain.noise) == (same.other, 0, True)

@@ -61,10 +61,8 @@ def test_typical_texts_are_those_nearest_to_the_mean_of_their_group():
             ["été", "hôtel"],
         ),
         (["送餐慢", "送餐快", "米饭硬", "米饭软"], ["送餐", "米饭"]),
-        (["猫は寝る", "猫は食う", "雨が降る", "雨が止む"], ["猫は", "雨が"]),
-        (["ที่นี่ดี", "ที่นี่สวย", "น้ำเย็น", "น้ำร้อน"], ["ที่นี่", "น้ำ"]),
     ],
-    ids=["Hindi", "Arabic with points", "French in NFD", "Chinese", "Japanese", "Thai"],
+    ids=["Hindi", "Arabic with points", "French in NFD", "Chinese"],
 )
 def test_the_words_of_any_language_are_words_of_the_texts(monkeypatch, texts, best):
     monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
@@ -98,17 +96,6 @@ def test_names_are_words_that_mean_what_the_group_does_in_one_form_each():
     assert [words[0] for words in group_names(texts, groups, 2).words] == ["took", "asked"]
     named = group_names(texts, groups, 2, vectors, encode).words
     assert named == [["hotel", "took"], ["doctor", "nurse"]]
-
-
-@pytest.mark.parametrize("text", ["Thanks!", "Hi Tom,", "Cheers, Anna"])
-def test_a_text_that_is_all_greeting_still_has_words(text):
-    assert group_names([text], np.array([0]), 3).words[0]
-
-
-def test_few_texts_have_no_boilerplate():
-    names = group_names(["the cat purrs", "a cat sleeps", "the dog barks"], np.array([0, 0, 1]), 2)
-    assert names.words[0][0] == "cat"
-    assert names.left_out == []
 
 
 def test_groups_with_half_of_their_texts_in_common_have_one_number_and_others_the_next_ones():

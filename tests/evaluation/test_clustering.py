@@ -1,21 +1,17 @@
-"""Hungarian accuracy by hand and by brute force, the unit against a slow loop; refusals; real files if present."""
+"""Hungarian accuracy by hand and by brute force, the unit against a slow loop; refusals."""
 
-import math
 import statistics
-from collections import Counter
 from collections.abc import Sequence
 from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import DATA
 from sklearn.cluster import KMeans
 from sklearn.metrics import ndcg_score, normalized_mutual_info_score
 
 from cse.evaluation.clustering import hungarian_accuracy, label_ndcg, label_scores, neighbour_values, units
 from cse.evaluation.tasks import TaskData
-from cse.evaluation.transfer import labelled_rows
 
 
 def brute_force(gold: Sequence[int], clusters: Sequence[int], size: int) -> float:
@@ -24,16 +20,6 @@ def brute_force(gold: Sequence[int], clusters: Sequence[int], size: int) -> floa
         sum(names[cluster] == label for label, cluster in zip(gold, clusters, strict=True)) / len(gold)
         for names in permutations(range(size))
     )
-
-
-def entropies(values: Sequence) -> float:
-    return -sum(n / len(values) * math.log(n / len(values)) for n in Counter(values).values())
-
-
-def information(gold: Sequence[int], clusters: Sequence[int]) -> float:
-    """Mutual information over the mean of the two entropies."""
-    own, other = entropies(gold), entropies(clusters)
-    return (own + other - entropies(list(zip(gold, clusters, strict=True)))) / ((own + other) / 2)
 
 
 def planar(texts: list[str]) -> np.ndarray:
@@ -57,7 +43,7 @@ def test_hungarian_accuracy_is_the_maximum_over_all_renamings():
         assert hungarian_accuracy(gold, clusters) == pytest.approx(brute_force(gold, clusters, 4))
 
 
-@pytest.mark.parametrize("count", [4, 30, 1500])  # the last in two parts
+@pytest.mark.parametrize("count", [4, 1500])  # the last in two parts
 def test_same_label_neighbours_are_those_of_all_angles_sorted(count):
     rng = np.random.default_rng(count)
     vectors, gold = rng.normal(size=(count, 3)), rng.integers(0, 3, count)
@@ -77,8 +63,7 @@ def test_scores_are_means_and_sample_deviations_over_seeds_0_to_9(tmp_path):
     for seed in range(10):
         clusters = KMeans(n_clusters=3, random_state=seed).fit(planar([text for _, text in rows])).labels_.tolist()
         accuracies.append(100 * brute_force(gold, clusters, 3))
-        shared.append(100 * information(gold, clusters))
-        assert shared[-1] == pytest.approx(100 * normalized_mutual_info_score(gold, clusters))
+        shared.append(100 * normalized_mutual_info_score(gold, clusters))
     assert len(set(accuracies)) > 1
     assert units(TaskData(tmp_path))["toy"](planar) == {
         "accuracy": round(statistics.mean(accuracies), 2),
@@ -91,34 +76,10 @@ def test_scores_are_means_and_sample_deviations_over_seeds_0_to_9(tmp_path):
     }
 
 
-def test_every_tsv_of_the_folder_is_a_unit_and_none_is_an_error(tmp_path):
-    with pytest.raises(ValueError, match=r"no .tsv file in it; give a folder of files with label<TAB>text"):
-        units(TaskData(tmp_path))
-    for name in ("tweets.tsv", "agnews.tsv", "notes.txt"):
-        (tmp_path / name).write_text("")
-    assert list(units(TaskData(tmp_path))) == ["agnews", "tweets"]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("1\ta\n2\tb\n3\tb\n", r"bad.tsv: 3 labels for 2 distinct texts"),
-        ("1\ta\n2\tb\n", r"bad.tsv: 2 labels for 2 distinct texts"),
-    ],
-)
-def test_a_set_that_cannot_be_clustered_is_refused(tmp_path, content, message):
-    (tmp_path / "bad.tsv").write_text(content)
-    with pytest.raises(ValueError, match=message):
+def test_a_set_that_cannot_be_clustered_is_refused(tmp_path):
+    (tmp_path / "bad.tsv").write_text("1\ta\n2\tb\n")
+    with pytest.raises(ValueError, match=r"bad.tsv: 2 labels for 2 distinct texts"):
         units(TaskData(tmp_path))["bad"](planar)
-
-
-@pytest.mark.skipif(not DATA.is_dir(), reason="needs the real clustering sets beside the project (2026-11)")
-def test_the_real_sets_have_the_published_classes():
-    folder = DATA / "clustering"
-    label_counts = {
-        name: len({label for label, _ in labelled_rows(folder / f"{name}.tsv")}) for name in units(TaskData(folder))
-    }
-    assert label_counts == {"agnews": 4, "googlenews_S": 152, "googlenews_TS": 152, "stackoverflow": 20}
 
 
 def test_ndcg_is_that_of_scikit_learn_on_each_rows_cosines():
@@ -147,13 +108,3 @@ def test_texts_without_a_label_are_left_out():
     vectors, gold = np.random.default_rng(3).normal(size=(40, 5)), ["a", "b", "", "c"] * 10
     known = [row for row, label in enumerate(gold) if label]
     assert label_scores(vectors, gold) == label_scores(vectors[known], [gold[row] for row in known])
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [(["a"] * 4, "all texts have the same label 'a'"), (list("abcd"), "each of the 4 texts has a label of its own"),
-     ([], "no text has a label")],
-)  # fmt: skip
-def test_labels_that_say_nothing_are_refused(labels, message):
-    with pytest.raises(ValueError, match=message):
-        label_scores(np.eye(4)[: len(labels)], labels)

@@ -10,7 +10,6 @@ from plain_vectors import cosine, encode
 from scipy.stats import spearmanr, ttest_1samp, ttest_ind
 
 from cse.evaluation import metrics
-from cse.evaluation.geometry import pair_map
 from cse.evaluation.metrics import (
     Difference,
     Figure,
@@ -46,10 +45,7 @@ def test_spearman_is_the_correlation_of_ranks_and_each_text_is_encoded_once():
     [
         ([0.1, 0.2], [3.0, 3.0], "x.tsv: all 2 pairs have the same grade, so there is no correlation"),
         ([0.1, 0.1], [3.0, 1.0], "x.tsv: all 2 pairs have the same cosine, so there is no correlation"),
-        ([1.0, 1.0 - 1e-7, 1.0], [3.0, 1.0, 2.0], "all 3 pairs have the same cosine"),  # rounding of float32 vectors
-        ([0.1], [3.0], "a correlation needs at least two pairs, got 1"),
         ([0.1, np.nan], [3.0, 1.0], "some cosines are not finite"),
-        ([0.1, np.inf], [3.0, 1.0], "some cosines are not finite"),
     ],
 )
 def test_an_undefined_correlation_is_refused_and_never_a_number(cosines, grades, message):
@@ -57,11 +53,6 @@ def test_an_undefined_correlation_is_refused_and_never_a_number(cosines, grades,
         with pytest.raises(ValueError, match=f"^(x.tsv: )?{re.escape(message.removeprefix('x.tsv: '))}"):
             measure(np.array(cosines), np.array(grades), name="x.tsv")
     assert correlation_or_none(np.array(cosines), np.array(grades)) is None
-
-
-def test_cosines_that_differ_in_the_fifth_decimal_are_ranked():
-    assert correlation(np.array([0.99999, 0.99998, 0.99997]), [3.0, 2.0, 1.0]) == pytest.approx(100.0)
-    assert correlation_or_none(np.array([0.99999, 0.99998, 0.99997]), [3.0, 1.0, 2.0]) == 50.0
 
 
 def task(quality: float, seed: int, count: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -105,17 +96,6 @@ def test_a_better_model_differs_and_a_twin_is_inside_the_noise():
     same = paired_bootstrap({"a": (first, twin, grades)}, samples=200)
     assert same.noise
     assert str(same).endswith("inside the noise")
-    assert paired_bootstrap({"a": (first, first, grades)}, samples=20) == Difference(0.0, 0.0, 0.0)
-
-
-def test_what_has_no_correlation_is_not_compared_and_is_left_out_of_the_samples():
-    grades = np.arange(5.0)
-    for columns in ((np.ones(5), grades, grades), (grades, np.ones(5), grades), (grades, grades, np.ones(5))):
-        with pytest.raises(ValueError, match=r"a: all 5 pairs have the same (cosine|grade)"):
-            paired_bootstrap({"a": columns}, samples=1)
-    # two pairs: a sample of one of them twice has no correlation, any other one the whole difference
-    two = paired_bootstrap({"a": (np.array([0.1, 0.2]), np.array([0.2, 0.1]), np.array([1.0, 2.0]))}, samples=20)
-    assert two == Difference(200.0, 200.0, 200.0)
 
 
 def test_seeds_are_compared_by_welch():
@@ -157,10 +137,6 @@ def test_alignment_is_the_mean_squared_distance_of_unit_rows(vectors):
     loop = [distance(a, b) ** 2 for a, b in zip(first, second, strict=True)]
     assert alignment(first, second) == pytest.approx(np.mean(loop), abs=1e-6)
     assert alignment(first, 2 * first) == pytest.approx(0.0, abs=1e-6)
-    with pytest.raises(ValueError, match="different shapes"):
-        alignment(first, second[:3])
-    with pytest.raises(ValueError, match="0 vectors"):
-        alignment(first[:0], second[:0])
 
 
 @pytest.mark.parametrize("block", [3, 512])
@@ -168,28 +144,3 @@ def test_uniformity_is_the_log_mean_over_pairs_whatever_the_block(vectors, block
     monkeypatch.setattr(metrics, "BLOCK", block)
     loop = [np.exp(-2 * distance(a, b) ** 2) for a, b in combinations(vectors, 2)]
     assert uniformity(vectors) == pytest.approx(np.log(np.mean(loop)), abs=1e-6)
-
-
-def test_cosines_are_those_of_the_grades_and_alike_sentences_lie_together(tmp_path):
-    rows = [f"{grade}\t{grade} first {number}\t{grade} second {number}" for grade in (0, 5) for number in range(10)]
-    (tmp_path / "test.tsv").write_text("\n".join(rows))
-    rng = np.random.default_rng(0)
-    base = {text: rng.normal(size=16) for row in rows for text in row.split("\t")[1:]}
-
-    def encode(texts: list[str]) -> np.ndarray:
-        return np.array([base[text.replace("second", "first") if text.startswith("5") else text] for text in texts])
-
-    scores = pair_map(encode, tmp_path / "test.tsv")
-    expected = [cosine(base[f"0 first {i}"], base[f"0 second {i}"]) for i in range(10)]
-    assert scores["cosine of 0"] == pytest.approx(np.mean(expected), abs=1e-4)
-    assert scores["cosine of 5"] == 1.0
-    assert "cosine of 3" not in scores
-    places = np.array([scores["points"]["x"], scores["points"]["y"]]).T
-    apart = np.linalg.norm(places[:20] - places[20:], axis=1)
-    assert apart[10:].max() < apart[:10].mean() / 5
-
-
-def test_too_few_pairs_are_refused(tmp_path):
-    (tmp_path / "test.tsv").write_text("0\ta\tb\n1\tc\td\n5\te\tf\n")
-    with pytest.raises(ValueError, match=r"test\.tsv: 2 pairs are graded exactly 0, 3 or 5"):
-        pair_map(lambda texts: np.zeros((len(texts), 2)), tmp_path / "test.tsv")

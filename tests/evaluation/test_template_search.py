@@ -19,23 +19,20 @@ from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGene
 import cse
 from cse.corpus.supervised import scored_pairs
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.errors import ArtefactError
 from cse.evaluation import template_search
 from cse.evaluation.results import TEMPLATES
 from cse.evaluation.template_search import (  # fmt: skip
     WORD_DEFINITIONS,
-    compared,
     dev_score,
     generated,
     greedy,
-    load_seq2seq,
     read_templates,
     template_of,
 )
 from cse.files.checksums import with_digest
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.method import When
-from cse.methods.templates import MEANS, Template
+from cse.methods.templates import Template
 from cse.vectors import cosines
 
 run = partial(command_line.run, "search_templates")
@@ -48,35 +45,23 @@ def dev(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.fixture
-def listed(tmp_path: Path) -> Path:
-    file = tmp_path / "templates.txt"
-    file.write_text('[X] [MASK] .\n\n  "[X]" is a [MASK] one \n')
-    return file
-
-
 def test_greedy_search_is_table_4_where_its_numbers_are_the_scores():
     scores = {template.text: score for template, score in greedy(lambda template: TEMPLATES[template.text]).items()}
     assert list(scores.items()) == list(TEMPLATES.items())
 
 
-def test_published_numbers_are_found_whatever_the_spaces():
-    rows = compared(dict.fromkeys((MEANS.text, "[X] is[MASK].", "[X] was [MASK] ."), 0.0))
-    assert [row["published"] for row in rows] == [73.44, 47.26, None]
-
-
 @pytest.mark.parametrize(("denoise", "final_period"), [(False, True), (True, False)])
-def test_a_score_is_spearman_of_the_vectors_at_the_mask(backbone, denoise, final_period):
+def test_a_score_is_spearman_of_the_vectors_at_the_mask(bert_folder, denoise, final_period):
     template = Template("[X] means [MASK] .")
     pairs = [(float(n % 6), *pair) for n, pair in enumerate(combinations(SENTENCES[:7], 2))]  # none twice: no ties
     when = When.ALWAYS if denoise else When.NEVER
     prompted = TorchEncoder(
-        *fresh_backbone(backbone), UNTRAINED["prompt"].replaced(template=template, denoise=when), name=""
+        *fresh_backbone(bert_folder), UNTRAINED["prompt"].replaced(template=template, denoise=when), name=""
     )
     stop = "." if final_period else ""
     first, second = (prompted.encode([pair[side] + stop for pair in pairs]) for side in (1, 2))
     expected = 100 * spearmanr(cosines(first, second), [pair[0] for pair in pairs]).statistic
-    score = dev_score(cse.load(backbone), pairs, denoise=denoise, final_period=final_period)
+    score = dev_score(cse.load(str(bert_folder)), pairs, denoise=denoise, final_period=final_period)
     assert score(template) == pytest.approx(expected, abs=0.006)
 
 
@@ -84,12 +69,8 @@ def test_a_score_is_spearman_of_the_vectors_at_the_mask(backbone, denoise, final
     ("text", "message"),
     [
         ("[X] [MASK]\nThis means [MASK]\n", "line 2: 'This means [MASK]' needs one [X] and one [MASK]"),
-        ("\n[X] means\n", "line 2: '[X] means' needs one [X] and one [MASK]"),
-        ("[X] [X] [MASK]\n", "line 1: '[X] [X] [MASK]' needs one [X]"),
-        ("[X] [MASK] [MASK]\n", "line 1: '[X] [MASK] [MASK]' needs one [X]"),
         ("[X] [P] [MASK]\n", "line 1: an untrained backbone has no learned vector"),
         ("[X] [MASK]\n\n[X] [MASK]\n", "line 3 repeats line 1: '[X] [MASK]'; remove one"),
-        ("\n \n", "no template in it; give lines such as"),
     ],
 )
 def test_a_bad_template_is_named_with_file_and_line(tmp_path, dev, text, message):
@@ -112,10 +93,6 @@ def test_the_command_prints_table_4_and_marks_the_best(bert_folder, dev, tmp_pat
     assert [(row["template"], row["score"]) for row in written["templates"]] == [
         (template.text, value) for template, value in expected.items()
     ]
-    assert [row["published"] for row in written["templates"]] == [
-        row["published"] for row in compared({template.text: 0.0 for template in expected})
-    ]
-    assert (written["pairs"], written["denoise"], written["final_period"]) == (14, False, False)
     killed = {**written, "templates": [{"template": "[X] [MASK] .", "score": -99.0}]}  # as a kill leaves it
     file.write_text(json.dumps(with_digest(killed)))
     assert run("--model", bert_folder, "--dev", dev, "--json", file).exit_code == 0
@@ -125,36 +102,11 @@ def test_the_command_prints_table_4_and_marks_the_best(bert_folder, dev, tmp_pat
     other = run("--model", bert_folder, "--dev", dev, "--json", file, "--denoise")
     assert (other.exit_code, "holds scores of other settings" in other.stderr) == (3, True)
     best = max(expected, key=lambda template: expected[template])
-    title, *lines = done.stdout.splitlines()
-    assert title.split() == ["here", "BERT-base", "template"]
+    _, *lines = done.stdout.splitlines()
     assert [line for line in lines if line.endswith("  (best)")] == [
         line for line in lines if f"  {best.text}  (best)" in line and line.startswith(f"{expected[best]:6.2f} ")
     ]
     assert lines[0].split(maxsplit=2) == [f"{expected[Template('[X] [MASK] .')]:.2f}", "39.34", "[X] [MASK] ."]
-    assert len(done.stderr.splitlines()) == 1 + 8
-    assert done.stderr.startswith("dev.tsv: 14 pairs\n")
-
-
-def test_the_command_scores_a_list_with_its_options(bert_folder, dev, listed):
-    done = run("--model", bert_folder, "--dev", dev, "--templates", listed, "--denoise", "--final-period")
-    score = dev_score(cse.load(str(bert_folder)), scored_pairs(dev), denoise=True, final_period=True)
-    values = [score(template) for template in read_templates(listed)]
-    rows = done.stdout.splitlines()[1:]
-    assert [float(row.split()[0]) for row in rows] == values
-    plain = dev_score(cse.load(str(bert_folder)), scored_pairs(dev))
-    assert values != [plain(template) for template in read_templates(listed)]
-
-
-def test_a_trained_model_and_a_folder_for_json_are_refused(dev, tmp_path):
-    done = run("--model", "simcse", "--dev", dev)
-    assert (done.exit_code, done.stdout) == (4, "")
-    assert "simcse is a trained checkpoint; give a backbone: bundled" in done.stderr
-    done = run("--model", "bundled", "--dev", dev, "--json", tmp_path)
-    assert (done.exit_code, done.stdout) == (3, "")
-    assert f"{tmp_path}: not a file of template scores" in done.stderr
-    done = run("--model", "bundled", "--dev", tmp_path / "none.tsv")
-    assert done.exit_code == 3
-    assert "no such file" in done.stderr
 
 
 GAPS = ["<extra_id_0>", "<extra_id_1>", "<extra_id_2>"]
@@ -163,52 +115,44 @@ BEST = "Also called [MASK]. [X]"
 WORD_FIRST, WORD_LAST = ("[MASK]", "[X]"), ("[X]", "[MASK]")
 
 
-def tiny_t5(folder: Path, gaps: list[str], learn: bool) -> Path:
-    """Write a T5 of one layer that knows the pairs' words, and where asked for has learned to write `WRITTEN`."""
+@pytest.fixture(scope="module")
+def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a T5 of one layer that knows the pairs' words and has learned to write `WRITTEN`."""
+    folder = tmp_path_factory.mktemp("t5")
     words = dict.fromkeys(word for pair in WORD_DEFINITIONS for text in pair for word in text.split())
-    pieces = ["<pad>", "</s>", "<unk>", *gaps, "Also", "called", ".", *words]
+    pieces = ["<pad>", "</s>", "<unk>", *GAPS, "Also", "called", ".", *words]
     vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
     rules = Tokenizer(WordLevel(vocabulary, unk_token="<unk>"))
     rules.pre_tokenizer = WhitespaceSplit()
     rules.post_processor = TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=rules, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", additional_special_tokens=gaps
+        tokenizer_object=rules, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", additional_special_tokens=GAPS
     )
     torch.manual_seed(0)
     sizes = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2, "dropout_rate": 0.0}
     model = T5ForConditionalGeneration(
         T5Config(vocab_size=len(vocabulary), pad_token_id=0, eos_token_id=1, decoder_start_token_id=0, **sizes)
     )
-    if learn:
-        inputs = tokenizer(
-            [f"<extra_id_0> {word} <extra_id_1> {text} <extra_id_2>" for word, text in WORD_DEFINITIONS[:1]]
-        )
-        labels = torch.tensor([[vocabulary[piece] for piece in WRITTEN]])
-        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-        for _ in range(80):
-            model(input_ids=torch.tensor(inputs["input_ids"]), labels=labels).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+    word, text = WORD_DEFINITIONS[0]
+    inputs = tokenizer([f"<extra_id_0> {word} <extra_id_1> {text} <extra_id_2>"], return_tensors="pt")["input_ids"]
+    labels = torch.tensor([[vocabulary[piece] for piece in WRITTEN]])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    for _ in range(80):
+        model(input_ids=inputs, labels=labels).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
-
-
-@pytest.fixture(scope="module")
-def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_t5(tmp_path_factory.mktemp("t5"), GAPS, learn=True)
 
 
 @pytest.mark.parametrize(
     ("filled", "parts", "expected"),
     [
         ("<pad><extra_id_0> Also called<extra_id_1>.<extra_id_2></s>", WORD_FIRST, BEST),
-        ("<pad> <extra_id_0> <extra_id_1> is a <extra_id_2> .</s><pad><pad>", WORD_LAST, "[X] is a [MASK]."),
         ("<extra_id_0> A  <extra_id_1>\n: <extra_id_2> , no ? <extra_id_3> more", WORD_FIRST, "A [MASK]: [X], no?"),
         ("<extra_id_0> a <extra_id_1> b </s>", WORD_FIRST, None),  # a gap is missing
-        ("<extra_id_0><extra_id_1><extra_id_2></s>", WORD_FIRST, None),  # nothing written
         ("<extra_id_0> the Island <extra_id_1> is <extra_id_2></s>", WORD_FIRST, None),  # the word itself
-        ("<extra_id_0> [X] <extra_id_1> is <extra_id_2></s>", WORD_FIRST, None),
     ],
 )
 def test_what_fills_the_gaps_becomes_a_template_or_nothing(filled, parts, expected):
@@ -229,17 +173,3 @@ def test_the_command_writes_candidates_scores_them_and_takes_an_existing_file(t5
     again = run(*arguments, "--generate", tmp_path / "nothing")
     assert (again.exit_code, again.stdout) == (0, done.stdout)
     assert "exists; its templates are scored" in again.stderr
-
-
-def test_what_cannot_write_templates_is_refused_in_one_line(bert_folder, tmp_path):
-    for model in ("google/none", str(bert_folder)):
-        with pytest.raises(ArtefactError, match=r"cannot open .* to write templates: .*; give a T5") as caught:
-            load_seq2seq(model)
-        assert "\n" not in str(caught.value)
-    without = tiny_t5(tmp_path / "gapless", ["<extra_id_0>"], learn=False)
-    with pytest.raises(ArtefactError, match="its tokenizer has no <extra_id_0>, which marks a gap; give a T5"):
-        load_seq2seq(str(without))
-    done = run("--model", bert_folder, "--dev", tmp_path / "dev.tsv", "--generate", "google/none")
-    assert (done.exit_code, "--generate needs --templates" in done.stderr) == (2, True)
-    done = run("--model", "x", "--dev", tmp_path / "d", "--templates", tmp_path / "t", "--generate", "google/none")
-    assert (done.exit_code, len(done.stderr.strip().splitlines())) == (4, 1)

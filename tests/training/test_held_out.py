@@ -7,19 +7,14 @@ import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
-from typer.testing import CliRunner
 
 import cse
-from cse.commands.train import app
 from cse.corpus.supervised import Examples
 from cse.models.checkpoint import read_checkpoint_config
 from cse.models.config import model_card
-from cse.training import loop
 from cse.training.held_out import HeldOutScore, held_out_score, hold_out
-from cse.training.loop import TrainingLoop, train
-from cse.training.recipe import read_recipe
+from cse.training.loop import train
 from cse.training.run import TrainRequest, prepare
-from cse.training.step import StepData
 
 TEXTS = [f"{one} and {two}" for one in SENTENCES for two in SENTENCES] + [
     f"the {noun} of {other} was in the {scene}"
@@ -62,7 +57,7 @@ def test_the_score_is_that_of_a_slow_loop(bert_folder):
         assert 0 < score.concentration < 100
 
 
-@pytest.mark.parametrize("vector", [[1.0, 2.0], [0.0, 0.0], [np.nan, 1.0]])
+@pytest.mark.parametrize("vector", [[1.0, 2.0], [np.nan, 1.0]])
 def test_texts_with_one_vector_have_collapsed(vector):
     score = held_out_score(lambda texts: np.tile(np.float32(vector), (len(texts), 1)), TEXTS[:30])
     assert score == HeldOutScore(0, 0, 1)
@@ -88,10 +83,6 @@ def test_too_few_texts_are_refused(bert_folder, tmp_path):
         ValueError, match=r"^`dev` auto needs 100 different texts of 6 words or more, .* found 99; give"
     ):
         cse.train("simcse", few, output=tmp_path / "out", backbone=bert_folder, dev="auto", progress=False)
-    (tmp_path / "few.txt").write_text("\n".join(few))
-    words = ["simcse", "--data", tmp_path / "few.txt", "--backbone", bert_folder, "--output", tmp_path / "out"]
-    done = CliRunner().invoke(app, [*map(str, words), "--dev", "auto"])
-    assert (done.exit_code, "\nError: --dev auto needs 100" in done.stderr) == (3, True)
     assert not (tmp_path / "out").exists()
 
 
@@ -112,87 +103,39 @@ def test_the_best_evaluation_is_kept_and_recorded_as_no_correlation(bert_folder,
     assert not set(run.held_out) & set(run.examples[:]["0"])
     config = read_checkpoint_config(tmp_path / "a")
     assert config.training["selection"] == result.selection
-    assert "without labels" in result.selection
-    assert config.training["settings"]["held_out"] == len(run.held_out)
-    assert "held_out" not in read_recipe(result.output).settings
-    card = model_card(config)
-    assert "spearman" not in card.lower()
-    assert f"- best: {result.best}" in card
+    assert "spearman" not in model_card(config).lower()
 
 
 def guarded(bert_folder: Path) -> tuple:
     return prepare(TrainRequest("simcse", TEXTS, str(bert_folder), dev="auto", settings=SETTINGS))
 
 
-def collapsing(encoder: torch.nn.Module) -> object:
-    """A report that gives all texts one vector after step 3."""
+def test_a_run_that_collapses_ends_and_keeps_the_evaluation_before(bert_folder, tmp_path):
+    encoder, run = guarded(bert_folder)
 
     def collapse(entry: dict) -> None:
-        if entry["step"] == 3 and "note" not in entry:
+        if entry["step"] == 3:
             with torch.no_grad():
                 for tensor in encoder.parameters():
                     tensor.zero_()
 
-    return collapse
-
-
-def test_a_run_that_collapses_ends_and_keeps_the_evaluation_before(bert_folder, tmp_path):
-    encoder, run = guarded(bert_folder)
-    notes: list[dict] = []
-    collapse = collapsing(encoder)
-    summary = train(encoder, run, tmp_path / "out", report=lambda entry: (collapse(entry), notes.append(entry)))
+    summary = train(encoder, run, tmp_path / "out", report=collapse)
     assert (summary.steps, summary.best_step, summary.last) == (4, 2, 0)
-    assert summary.stopped == (
-        "collapsed at step 4 (0.0 % of shortened texts are found, different texts have a mean cosine of 1.000); "
-        "lower `learning_rate`"
-    )
-    assert notes[-1]["note"] == f"ended early, the best evaluation is kept: {summary.stopped}"
+    assert summary.stopped.startswith("collapsed at step 4")
     assert held_out_score(cse.load(str(tmp_path / "out")).encode, run.held_out).concentration == pytest.approx(
         summary.best, abs=1e-3
     )
-    assert len((tmp_path / "out" / "train_log.jsonl").read_text().splitlines()) == 4
 
 
-@pytest.mark.parametrize("step", [1, 3])
-def test_a_loss_that_is_no_number_ends_a_run_that_has_something_to_keep(bert_folder, tmp_path, step):
+def test_a_loss_that_is_no_number_ends_a_run_that_has_something_to_keep(bert_folder, tmp_path):
     encoder, run = guarded(bert_folder)
 
     def spoil(entry: dict) -> None:
-        if entry["step"] == step:
+        if entry["step"] == 3:
             with torch.no_grad():
                 next(iter(encoder.learned().values())).fill_(float("nan"))
 
-    if step == 1:
-        with pytest.raises(ValueError, match="the loss became nan at step 2; lower `learning_rate`"):
-            train(encoder, run, tmp_path / "out", report=spoil)
-        return
     summary = train(encoder, run, tmp_path / "out", report=spoil)
     assert (summary.steps, summary.best_step) == (3, 2)
     assert summary.stopped == "the loss became nan at step 4; lower `learning_rate`"
     assert np.isfinite(cse.load(str(tmp_path / "out")).encode(SENTENCES)).all()
-
-
-def test_losses_that_are_read_later_give_the_same_log_and_end(bert_folder, tmp_path, monkeypatch):
-    take_step = TrainingLoop.step
-
-    def spoiled(run: TrainingLoop, step: int, data: StepData) -> torch.Tensor:
-        loss = take_step(run, step, data)
-        if step == 4:
-            with torch.no_grad():
-                next(iter(run.encoder.learned().values())).fill_(float("nan"))
-        return loss
-
-    monkeypatch.setattr(TrainingLoop, "step", spoiled)
-    lines = {}
-    for steps_unread in (1, 4):  # of 3 between evaluations
-        monkeypatch.setattr(loop, "losses_per_reading", lambda device, most=steps_unread: most)
-        output = tmp_path / str(steps_unread)
-        settings = {**SETTINGS, "eval_every": 3, "max_steps": 9}
-        encoder, run = prepare(TrainRequest("simcse", TEXTS, str(bert_folder), dev="auto", settings=settings))
-        summary = train(encoder, run, output)
-        assert (summary.steps, summary.best_step) == (5, 3)
-        assert summary.stopped == "the loss became nan at step 6; lower `learning_rate`"
-        log = [json.loads(line) for line in (output / "train_log.jsonl").read_text().splitlines()]
-        lines[steps_unread] = [(line["step"], line["loss"], line.get("dev")) for line in log]
-    assert lines[1] == lines[4]
-    assert [step for step, *_ in lines[4]] == [1, 2, 3, 4, 5]

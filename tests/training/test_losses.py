@@ -4,17 +4,15 @@ import copy
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from encoders import IN_FAMILIES, make
 from training_runs import CONFIG, OneProcess, losses, run_of
 
 from cse.encoder.backbone import set_dropout
-from cse.encoder.torch_encoder import TorchEncoder
 from cse.training.loop import train
-from cse.training.losses import energy_hinge, info_nce, mlm_weight, nt_xent
-from cse.training.step import contrast, draw_templates, step_data
+from cse.training.losses import energy_hinge, info_nce, nt_xent
+from cse.training.step import contrast, step_data
 
 
 def slow_info_nce(
@@ -33,16 +31,12 @@ def slow_info_nce(
     return total / len(anchors)
 
 
-@pytest.mark.parametrize("count", [2, 7])
-@pytest.mark.parametrize("temperature", [0.05, 1.0])
 @pytest.mark.parametrize("negative", [False, True])
-def test_info_nce_is_a_double_loop(count, temperature, negative):
-    generator = torch.Generator().manual_seed(count)
-    anchors, positives, negatives = torch.randn(3, count, 5, generator=generator, dtype=torch.float64).float()
-    loss = info_nce(anchors, positives, negatives if negative else None, temperature=temperature)
-    expected = slow_info_nce(
-        anchors.double(), positives.double(), negatives.double() if negative else None, temperature
-    )
+def test_info_nce_is_a_double_loop(negative):
+    generator = torch.Generator().manual_seed(7)
+    anchors, positives, negatives = torch.randn(3, 7, 5, generator=generator, dtype=torch.float64).float()
+    loss = info_nce(anchors, positives, negatives if negative else None, temperature=0.1)
+    expected = slow_info_nce(anchors.double(), positives.double(), negatives.double() if negative else None, 0.1)
     assert float(loss) == pytest.approx(expected, rel=1e-5)
 
 
@@ -60,7 +54,7 @@ def test_nt_xent_is_every_row_against_all_others_of_both_views():
 
 
 @pytest.mark.parametrize("negative", [False, True])
-@pytest.mark.parametrize("margin", [0.0, 0.2, 1.5])
+@pytest.mark.parametrize("margin", [0.0, 1.5])
 def test_the_energy_hinge_is_a_loop_over_every_negative_of_every_anchor(negative, margin):
     anchors, others = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     positives, negatives = anchors + 0.5 * others, torch.stack([*others[:4], anchors[2]])
@@ -74,20 +68,6 @@ def test_the_energy_hinge_is_a_loop_over_every_negative_of_every_anchor(negative
     loss = energy_hinge(anchors.float(), positives.float(), negatives.float() if negative else None, margin=margin)
     assert float(loss) == pytest.approx(total / 5, abs=1e-6)
     assert total > 0
-
-
-def test_the_masked_language_weight_decays_by_five_percent_in_a_hundred_steps():
-    assert [mlm_weight(0.1, step) for step in (0, 100, 200)] == pytest.approx([0.1, 0.095, 0.09025])
-
-
-def test_conpvp_draws_every_template_of_its_sets_about_equally(bert_folder):
-    encoder = make(str(bert_folder), "conpvp")
-    rng = np.random.default_rng(0)
-    for view in (1, 2):
-        drawn = draw_templates(encoder, view, 9_000, rng)
-        counts = [drawn.count(template) for template in encoder.views[view]]
-        assert min(counts) > 800
-        assert sum(counts) == 9_000
 
 
 def test_promcses_hinge_is_added_with_its_weight_and_nothing_without_it():
@@ -113,22 +93,10 @@ def test_thirty_two_tokens_hold_a_bare_sentences_specials_and_stand_beside_a_pro
         assert own.sizes[0] == (32 if bare else 32 + own.templates[own.kinds[0]].length)
 
 
-def esimcse(folder: object, queue: int = 6) -> TorchEncoder:
-    encoder = make(str(folder), "esimcse")
-    encoder.method = encoder.method.replaced(queue=queue)
-    return encoder
-
-
-def test_a_third_view_and_the_queue_are_negatives_side_by_side():
-    vectors, queue = torch.randn(9, 5), torch.randn(4, 5)
-    anchors, positives, negatives = vectors.double().chunk(3)
-    expected = slow_info_nce(anchors, positives, torch.cat([negatives, queue.double()]), 0.05)
-    assert float(contrast(vectors, 3, CONFIG, OneProcess(), queue=queue)) == pytest.approx(expected, rel=1e-4)
-
-
 def test_training_is_the_loop_written_by_hand(bert_folder, tmp_path):
     """Each step: loss against the queue so far, update of the copy, of the queue, and of the encoder."""
-    encoder = esimcse(bert_folder)
+    encoder = make(str(bert_folder), "esimcse")
+    encoder.method = encoder.method.replaced(queue=6)
     hand = copy.deepcopy(encoder)
     run = run_of(encoder, dropout=0.0)
     train(encoder, run, tmp_path / "out")

@@ -3,24 +3,20 @@
 import errno
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from conftest import ROOT, SENTENCES
+from conftest import SENTENCES
 from model_files import check_opens_everywhere
 from pretraining_runs import CONFIG, curve, kill_at, run_pretraining, write_corpus
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from cse.corpus.formats import Options
 from cse.errors import ArtefactError
-from cse.models.names import BUNDLED
 from cse.training import pretraining
-from cse.training.pretraining_data import PretrainConfig, Reading, learning_rate
+from cse.training.pretraining_data import Reading
 
 
 @pytest.fixture
@@ -66,40 +62,6 @@ def test_a_step_in_parts_is_the_whole_step(corpus, tmp_path):
     assert curve(accumulated) == pytest.approx(curve(whole), abs=2e-4)
 
 
-def test_pretraining_needs_no_data_index_or_app_library(corpus, tmp_path):
-    """A rented GPU machine may have torch, transformers, tokenizers, accelerate, numpy, pyarrow and typer alone."""
-    options = ["--vocabulary", "90", "--layers", "1", "--hidden", "16", "--tokens", "128", "--batch-tokens", "64"]
-    arguments = [str(corpus), "--output", str(tmp_path / "out"), *options]
-    code = f"""
-import sys
-from cse.commands.pretrain import app
-try:
-    app({arguments})
-finally:
-    print([name for name in ("datasets", "faiss", "gradio", "pandas", "matplotlib") if name in sys.modules])
-"""
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "held-out loss" in done.stdout
-    assert done.stdout.splitlines()[-1] == "[]"
-
-
-def test_pretraining_goes_on_from_the_bundled_backbone(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(pretraining, "EVAL_ROWS", 16)
-    config = replace(CONFIG, vocabulary=None, tokens=64, lengths=(8,))
-    more = run_pretraining(corpus, tmp_path / "out", config, init="bundled")
-    assert more["recipe"]["init"] == "bundled"
-    assert more["before"] == json.loads((BUNDLED / "backbone" / "pretraining.json").read_text())
-
-
-def test_the_rate_warms_up_and_decays_to_nothing():
-    config = PretrainConfig(tokens=100 * 4096, warmup=0.1, learning_rate=1.0)
-    rates = [learning_rate(config, step) for step in range(config.steps)]
-    assert rates[0] == pytest.approx(0.1)
-    assert max(rates) == pytest.approx(rates[10])
-    assert rates[-1] == pytest.approx(1 / 90)
-
-
 def test_a_full_disk_leaves_the_last_state_to_go_on_from(corpus, tmp_path, monkeypatch):
     import cse.training.resume
 
@@ -124,40 +86,21 @@ def test_a_finished_run_opens_everywhere_and_only_what_it_lost_is_made_again(cor
     run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=6)
     model = tmp_path / "out" / "model"
     check_opens_everywhere(model, "the cat [MASK] in the park")
-    before, content = (
-        (model / "model.safetensors").stat().st_mtime_ns,
-        {name: (model / name).read_bytes() for name in ("tokenizer_config.json", "tokenizer.json", "config.json")},
-    )
+    content = {
+        path.name: path.read_bytes() for path in model.iterdir() if path.name.startswith(("tokenizer", "config"))
+    }
     with pytest.raises(ValueError, match="is already finished; there is nothing to resume"):
         run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=6, resume=True)
-    assert (model / "model.safetensors").stat().st_mtime_ns == before
     shutil.rmtree(model)
     run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=6, resume=True)
     assert {name: (model / name).read_bytes() for name in content} == content
 
 
-def test_resuming_needs_a_run_and_begins_again_where_none_was_saved(corpus, tmp_path):
-    with pytest.raises(ArtefactError, match="nothing to resume; run once without `resume`"):
-        run_pretraining(corpus, tmp_path / "out", CONFIG, resume=True)
-    assert not (tmp_path / "out").exists()
-    run_pretraining(corpus, tmp_path / "out", CONFIG)
-    for name in ("state", "model"):  # begun, nothing saved
-        shutil.rmtree(tmp_path / "out" / name)
-    entries: list[dict] = []
-    run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=6, resume=True, report=entries.append)
-    assert [entry["step"] for entry in entries] == [0, 6, 12]
-    assert "no saved state; the run starts again" in entries[0]["note"]
-
-
 def test_too_little_text_is_refused_with_the_number_it_supports(corpus, tmp_path):
     (tmp_path / "tiny.txt").write_text("a b c\n")
-    (tmp_path / "empty.txt").write_text("\n\n")
     with pytest.raises(ValueError, match="supports only"):
         run_pretraining(tmp_path / "tiny.txt", tmp_path / "out", CONFIG)
-    with pytest.raises(ValueError, match="no sentence in it"):
-        run_pretraining(tmp_path / "empty.txt", tmp_path / "out2", CONFIG)
-    assert not {"out", "out2"} & {path.name for path in tmp_path.iterdir()}
-    assert run_pretraining(corpus, tmp_path / "out2", CONFIG)["step"] == CONFIG.steps  # the mistake claimed no folder
+    assert run_pretraining(corpus, tmp_path / "out", CONFIG)["step"] == CONFIG.steps  # the mistake claimed no folder
 
 
 def test_a_folder_of_something_else_or_of_other_text_is_left_alone(corpus, tmp_path):
@@ -176,36 +119,15 @@ def test_a_folder_of_something_else_or_of_other_text_is_left_alone(corpus, tmp_p
             run_pretraining(corpus, tmp_path / "out", CONFIG, **options)
 
 
-def test_a_table_needs_its_column_and_a_run_keeps_it(corpus, tmp_path):
+def test_a_table_is_read_by_its_column(corpus, tmp_path):
     table = tmp_path / "table.csv"
     lines = [line for line in corpus.read_text().splitlines() if line]
     table.write_text("number,said,again\n" + "".join(f'{row},"{line}",{line}\n' for row, line in enumerate(lines)))
     with pytest.raises(ValueError, match=r"table.csv: which column holds the texts\? Pass `column`, one of number"):
         run_pretraining(table, tmp_path / "out", CONFIG)
-    with pytest.raises(ValueError, match="no column 'text'; it has number, said, again"):
-        run_pretraining(table, tmp_path / "out", CONFIG, reading=Reading("text"))
-    with pytest.raises(ValueError, match="`column` is 'said', but text files have no columns"):
-        run_pretraining(corpus, tmp_path / "out", CONFIG, reading=Reading("said"))
-    assert not (tmp_path / "out").exists()
-    record = run_pretraining(table, tmp_path / "out", CONFIG, reading=Reading("said"))
-    part = Reading("2", Options(header=False, delimiter=","), 400)
-    limited = run_pretraining(table, tmp_path / "part", CONFIG, reading=part)["recipe"]
-    assert (limited["column"], limited["read"], limited["limit"]) == ("2", {"delimiter": ",", "header": False}, 400)
-    assert record["recipe"]["column"] == "said"
-    assert "column" not in run_pretraining(corpus, tmp_path / "plain", CONFIG)["recipe"]
+    assert run_pretraining(table, tmp_path / "out", CONFIG, reading=Reading("said"))["recipe"]["column"] == "said"
     with pytest.raises(ValueError, match="begun with other text"):
         run_pretraining(table, tmp_path / "out", CONFIG, reading=Reading("again"), overwrite=True)
-    assert (
-        run_pretraining(table, tmp_path / "out", CONFIG, reading=Reading("said"), overwrite=True)["step"]
-        == CONFIG.steps
-    )
-
-
-@pytest.mark.parametrize("rate", [float("inf"), float("nan"), 0.0])
-def test_a_rate_that_no_training_can_have_is_refused(corpus, tmp_path, rate):
-    with pytest.raises(ValueError, match=f"`learning_rate` is {rate}; give a number above 0"):
-        run_pretraining(corpus, tmp_path / "out", replace(CONFIG, learning_rate=rate))
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(("weight", "message"), [(None, "the loss became nan at step 12"), (1e6, "in float16")])

@@ -40,16 +40,10 @@ def test_every_hundredth_document_is_held_out_and_rows_begin_with_sentences(corp
         assert tuple(row[:3]) in starts
 
 
-def test_a_word_of_a_megabyte_does_not_hold_up_the_vocabulary(corpus):
-    corpus.write_text(corpus.read_text() + "\n" + "a" * 1_000_000 + "\n")
-    assert len(train_tokenizer([corpus], 90)) == 90
-
-
-@pytest.mark.parametrize("vocabulary", [60, 90])
-def test_the_same_text_gives_the_same_vocabulary(corpus, vocabulary):
-    learned = [train_tokenizer([corpus], vocabulary).get_vocab() for _ in range(4)]
+def test_the_same_text_gives_the_same_vocabulary(corpus):
+    learned = [train_tokenizer([corpus], 60).get_vocab() for _ in range(4)]
     assert all(pieces == learned[0] for pieces in learned)
-    assert len(learned[0]) == vocabulary
+    assert len(learned[0]) == 60
 
 
 def sampler(bert_folder: str, tokens: int, length: int) -> BatchSampler:
@@ -72,15 +66,6 @@ def test_masking_is_fifteen_percent_of_which_eighty_ten_ten(bert_folder):
     kept = (inputs[chosen] == 20).float().mean()
     assert (float(masked), float(kept)) == (pytest.approx(0.8, abs=0.02), pytest.approx(0.1, abs=0.02))
     assert (inputs[~chosen][:, None] != tokenizer.mask_token_id).all()
-
-
-def test_rows_are_text_from_the_start_of_a_sentence(bert_folder):
-    corpus, batch = repeated_sentences(bert_folder), sampler(bert_folder, tokens=400, length=14).batch(0)
-    assert batch.inputs.shape == (400 // 14, 14)
-    starts = {tuple(corpus.ids[start : start + 12].tolist()) for start in corpus.starts}
-    for inputs, labels in zip(batch.inputs, batch.labels, strict=True):
-        original = torch.where(labels == IGNORED, inputs, labels)
-        assert tuple(original[1:-1].tolist()) in starts
 
 
 def test_only_masked_positions_reach_the_vocabulary(bert_folder):

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import torch
 from pretraining_runs import CONFIG as NEW
-from pretraining_runs import kill_at, run_pretraining, write_corpus
+from pretraining_runs import run_pretraining, write_corpus
 from transformers import AutoModel, AutoTokenizer
 
 from cse.encoder.backbone import load_backbone, mlm_head
-from cse.errors import ArtefactError
 from cse.training.pretraining import PretrainingSetup, evaluate, prepare
 from cse.training.pretraining_data import PretrainRequest, TokenFile
 
@@ -55,7 +54,6 @@ def test_an_encoder_without_head_keeps_its_weights_and_gets_unigram_logits(corpu
     mapped = torch.nn.functional.layer_norm(torch.nn.functional.gelu(hidden), (width,), eps=model.config.layer_norm_eps)
     expected = mapped @ original["embeddings.word_embeddings.weight"].T + head.bias
     torch.testing.assert_close(head(hidden), expected)
-    assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} == {0.0}
 
 
 def test_frozen_layers_and_embeddings_stay_and_the_rest_learns(corpus, tmp_path, encoder):
@@ -69,15 +67,13 @@ def test_frozen_layers_and_embeddings_stay_and_the_rest_learns(corpus, tmp_path,
 
 
 def test_a_share_of_the_start_is_averaged_into_the_layers_and_the_result_is_scored(corpus, tmp_path, encoder):
-    """Compared with the same run without it; a killed and resumed run gives the same result."""
+    """Compared with the same run without it."""
     config = replace(CONFIG, learning_rate=1e-2)
     run_pretraining(corpus, tmp_path / "whole", config, init=encoder)
     trained, _ = load_backbone(tmp_path / "whole" / "model")
     start = load_backbone(encoder)[0].state_dict()
     config = replace(config, start_share=0.25)
-    with pytest.raises(KeyboardInterrupt):
-        run_pretraining(corpus, tmp_path / "out", config, init=encoder, eval_every=6, report=kill_at(6))
-    record = run_pretraining(corpus, tmp_path / "out", config, init=encoder, eval_every=6, resume=True)
+    record = run_pretraining(corpus, tmp_path / "out", config, init=encoder, eval_every=6)
     averaged, tokenizer = load_backbone(tmp_path / "out" / "model")
     for name, tensor in averaged.base_model.state_dict().items():
         expected = 0.25 * start[name] + 0.75 * trained.base_model.state_dict()[name]
@@ -88,10 +84,6 @@ def test_a_share_of_the_start_is_averaged_into_the_layers_and_the_result_is_scor
     scores = evaluate(averaged, tokenizer, valid)
     assert record["averaged"]["held_out_loss"] == pytest.approx(scores["held_out_loss"], abs=2e-3)
     assert record["averaged"]["held_out_loss"] != record["curve"][-1]["held_out_loss"]
-    with pytest.raises(ValueError, match="`start_share` needs a model to continue from; give an `init`"):
-        run_pretraining(corpus, tmp_path / "new", config)
-    with pytest.raises(ValueError, match=r"`start_share` is 1\.5; give a share from 0 to 1"):
-        run_pretraining(corpus, tmp_path / "new", replace(config, start_share=1.5), init=encoder)
 
 
 def test_a_blend_with_all_layers_frozen_teaches_the_head_alone(corpus, tmp_path, encoder):
@@ -102,14 +94,11 @@ def test_a_blend_with_all_layers_frozen_teaches_the_head_alone(corpus, tmp_path,
     other.save_pretrained(tmp_path / "other")
     AutoTokenizer.from_pretrained(encoder).save_pretrained(tmp_path / "other")
     config = replace(CONFIG, frozen_layers=2, blend_share=0.3, learning_rate=1e-2)
-    record = run_pretraining(corpus, tmp_path / "out", config, init=encoder, blend=str(tmp_path / "other"))
+    run_pretraining(corpus, tmp_path / "out", config, init=encoder, blend=str(tmp_path / "other"))
     first, second = (load_backbone(folder)[0].state_dict() for folder in (encoder, tmp_path / "other"))
     blended, _ = load_backbone(tmp_path / "out" / "model")
     for name, tensor in blended.base_model.state_dict().items():
         torch.testing.assert_close(tensor, (0.7 * first[name] + 0.3 * second[name]).half().float(), atol=2e-3, rtol=0)
-    head = mlm_head(blended).state_dict()
-    assert not torch.equal(head["predictions.transform.dense.weight"], torch.eye(blended.config.hidden_size))
-    assert (record["recipe"]["blend"], record["recipe"]["blend_share"]) == ("other", 0.3)
 
     by_layer = replace(config, blend_share=(0.0, 0.25, 1.0), tokens=CONFIG.batch_tokens)  # embeddings, two layers
     run_pretraining(corpus, tmp_path / "layers", by_layer, init=encoder, blend=str(tmp_path / "other"))
@@ -118,40 +107,6 @@ def test_a_blend_with_all_layers_frozen_teaches_the_head_alone(corpus, tmp_path,
         share = 0.25 if ".layer.0." in name else 1.0 if ".layer.1." in name else 0.0
         average = ((1 - share) * first[name] + share * second[name]).half().float()
         torch.testing.assert_close(tensor, average, atol=2e-3, rtol=0)
-
-
-def test_a_blend_with_another_model_is_refused(corpus, tmp_path, encoder, bert_folder, roberta_folder):
-    with pytest.raises(ArtefactError, match=r"cannot be averaged into .*another shape or other word pieces"):
-        run_pretraining(corpus, tmp_path / "out", CONFIG, init=encoder, blend=str(roberta_folder))
-    with pytest.raises(ValueError, match="`blend` needs a model to continue from; give an `init`"):
-        run_pretraining(corpus, tmp_path / "new", CONFIG, blend=str(bert_folder))
-    with pytest.raises(ValueError, match=r"`blend_share` is -0\.1; give a share from 0 to 1"):
-        run_pretraining(corpus, tmp_path / "new", replace(CONFIG, blend_share=-0.1), init=encoder)
-    with pytest.raises(ValueError, match=r"`blend_share` is 1\.1; give a share from 0 to 1"):
-        run_pretraining(corpus, tmp_path / "new", replace(CONFIG, blend_share=(0.0, 1.1, 0.0)), init=encoder)
-    with pytest.raises(ValueError, match=r"`blend_share` has 2 shares; give one, or 3: embeddings and layers"):
-        run_pretraining(
-            corpus, tmp_path / "new", replace(CONFIG, blend_share=(0.0, 1.0)), init=encoder, blend=str(encoder)
-        )
-
-
-@pytest.mark.parametrize(
-    ("settings", "init", "message"),
-    [
-        ({"frozen_layers": 3}, True, "has 2 layers"),
-        ({"frozen_layers": 1}, False, "give an `init`"),
-        ({"untied": True}, True, "`untied` is for a new model"),
-        ({"vocabulary": 100}, True, "`vocabulary` is for a new model; an `init` keeps its word pieces"),
-    ],
-    ids=str,
-)
-def test_settings_that_do_not_fit_a_start_are_refused(corpus, tmp_path, encoder, settings, init, message):
-    with pytest.raises(ValueError, match=message):
-        run_pretraining(corpus, tmp_path / "out", replace(CONFIG, **settings), init=encoder if init else None)
-    assert not (tmp_path / "out").exists()
-
-
-# -- untied output embeddings (PromptBERT's Table 12) --------------------------------------------------------------
 
 
 def test_an_untied_decoder_learns_apart_from_the_embeddings_it_started_as(corpus, tmp_path):
@@ -165,4 +120,3 @@ def test_an_untied_decoder_learns_apart_from_the_embeddings_it_started_as(corpus
     head = model.cls.predictions
     hidden = torch.randn(3, 16)
     torch.testing.assert_close(mlm_head(model)(hidden), head.transform(hidden) @ decoder.T + head.decoder.bias)
-    assert untied["recipe"]["untied"]

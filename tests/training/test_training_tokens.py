@@ -7,10 +7,8 @@ import pytest
 from encoders import IN_FAMILIES, make
 from training_runs import run_of
 
-from cse.encoder.rows import plain_ids
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
-from cse.training.loop import train
 from cse.training.step import step_data
 from cse.training.tokens import TokenisedTexts, tokenised_meanwhile
 
@@ -46,22 +44,3 @@ def test_a_damaged_file_of_tokens_is_refused_with_the_cure(bert_folder, tmp_path
     path.write_bytes(bytes(path.stat().st_size))
     with pytest.raises(ArtefactError, match=r"texts\.ids: damaged .*; delete its folder to have it made again"):
         of_file(encoder, run, tmp_path, run.numbers(0))
-
-
-def test_an_error_of_the_thread_ends_the_run(bert_folder, tmp_path, monkeypatch):
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("cse.training.tokens.TokenFile.write", full)
-    encoder = make(str(bert_folder), "simcse")
-    with pytest.raises(OSError, match=r"tokens-.* cannot be written .*; free some space"):
-        train(encoder, run_of(encoder, epochs=500), tmp_path / "out")
-
-
-def test_texts_of_many_blocks_are_tokenised_in_their_order(bert_folder, monkeypatch):
-    tokenizer = make(str(bert_folder), "simcse").tokenizer
-    texts = [" ".join(["the", "dog", "park"][: number % 4]) for number in range(1500)]
-    one_by_one = [plain_ids(tokenizer, [text])[0] for text in texts]
-    for cores in (1, 3):
-        monkeypatch.setattr("cse.encoder.rows.cores", lambda cores=cores: cores)
-        assert plain_ids(tokenizer, texts) == one_by_one
