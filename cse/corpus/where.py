@@ -23,10 +23,9 @@ MAX_STEPS = 2_000_000_000  # of SQLite's machine: a minute, so that no condition
 STEPS_AT_ONCE = 1_000_000
 NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")  # not 007, which is a text
 COMMA_NUMBER, THOUSANDS = re.compile(r"[-+]?(0|[1-9]\d*)(,\d+)?"), re.compile(r",\d{3}$")  # 1,500 may be 1500
-BY_SIZE, BY_NULL = re.compile(r"[<>]|\bbetween\b", re.IGNORECASE), re.compile(r"\bnull\b", re.IGNORECASE)
+BY_SIZE = re.compile(r"[<>]|\bbetween\b", re.IGNORECASE)
 AMOUNT = re.compile(r"\D{0,4}\d[\d.,]*\D{0,4}")  # 1,5 or $1,200 or 5 %
 BARE_DATE = re.compile(r"\b(\d{4}([-/])\d{1,2}\2\d{1,2}|\d{1,2}/\d{1,2}/\d{4})\b")  # SQL takes it for a sum
-WHOLE_DATE = re.compile(rf"{DATE.pattern}([ T]\d.*)?")  # and perhaps a time
 ORDERED_DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d.*)?")  # its texts stand in the order of time
 QUOTED = re.compile(r"""'(?:[^']|'')*'|"((?:[^"]|"")*)\"""")  # a text, or a name
 LONG_NUMBER = re.compile(r"[-+]?\d{19,}")  # of more than 64 bits: as numbers two ids would be one
@@ -157,34 +156,17 @@ def _values(entry: pa.Field, column: pa.ChunkedArray) -> tuple[str, list[Any]]:
 
 
 def _text_note(name: str, values: list[Any], condition: str) -> str:
-    """Return what is said of a column of texts in a condition: of values that differ in blanks or capitals alone, of
-    empty cells, of dates that texts do not order, and of numbers, where most are; each if it matters there.
-    """
-    lower = condition.lower()
-    by_size = bool(BY_SIZE.search(condition)) and "cast" not in lower
-    written = {value for value in values if isinstance(value, str)}
-    texts = {value.strip() for value in written}
-    if "trim(" not in lower and (
-        twice := next((text for text in sorted(written - texts) if text.strip() in written), "")
-    ):
-        return f'{name!r} has cells such as {twice!r:.40} with blanks; trim("{name}") compares without them'
-    asked = {match[0][1:-1] for match in QUOTED.finditer(condition)} & texts if "lower(" not in lower else set()
-    same = {text.casefold() for text in asked}
-    if same and (other := next((text for text in sorted(texts - asked) if text.casefold() in same), "")):
-        return f'{name!r} has {other!r:.40}, too; lower("{name}") = {other.lower()!r:.40} meets any capitals'
-    if BY_NULL.search(condition) and "" in texts and None not in values:
-        return f"an empty cell of {name!r} is no NULL; write \"{name}\" = ''"
-    dates = {text for text in texts if WHOLE_DATE.fullmatch(text) and not ORDERED_DATE.fullmatch(text)}
-    if by_size and dates:
-        return f"{name!r} is compared as text, and {min(dates)!r} is out of order there; write dates as 2025-01-31"
-    others = {text for text in texts - {""} if not NUMBER.fullmatch(text)}
-    amounts = {text for text in others if AMOUNT.fullmatch(text)}
-    if not by_size or len(others - amounts) >= (1 - MOSTLY) * len(texts - {""}):
+    """Return what is said of numbers or dates that a condition compares by size, and that texts do not order; or ""."""
+    if not BY_SIZE.search(condition) or "cast" in condition.lower():
         return ""
-    said = f"{name!r} is compared as text, by which '9' > '10', since it holds {min(others)!r:.40}"
-    if amounts:
-        return f"{said}; for numbers write all of them with a decimal point, and nothing beside them"
-    return f'{said}; for numbers write CAST("{name}" AS REAL), which takes other texts for 0'
+    texts = {value.strip() for value in values if isinstance(value, str)} - {""}
+    others = [text for text in texts if not NUMBER.fullmatch(text) and not ORDERED_DATE.fullmatch(text)]
+    if not others or sum(bool(AMOUNT.fullmatch(text) or DATE.match(text)) for text in texts) <= MOSTLY * len(texts):
+        return ""
+    return (
+        f"{name!r} is compared as text, by which '9' > '10', since it holds {min(others)!r:.40}; write numbers with a "
+        "decimal point and nothing beside them, and dates as 2025-01-31"
+    )
 
 
 def _plain(value: Any, as_json: bool) -> Any:
