@@ -144,10 +144,6 @@ def encoding_of(path: Path, name: str | None = None) -> Encoding:
     for bom, coding in BOMS.items():
         if first.startswith(bom):
             return Encoding(coding)
-    if len(first) > 3 and b"\x00" in first:  # every second byte of Latin letters in UTF-16
-        zeros = first[0::2].count(0), first[1::2].count(0)
-        if max(zeros) > 0.4 * len(first) / 2 and min(zeros) < 0.05 * len(first) / 2:
-            return Encoding("utf_16_be" if zeros[0] > zeros[1] else "utf_16_le")
     return _of_bytes(path)
 
 

@@ -8,7 +8,7 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ ORDERED_DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d.*)?")  # its texts stand in t
 QUOTED = re.compile(r"""'(?:[^']|'')*'|"((?:[^"]|"")*)\"""")  # a text, or a name
 LONG_NUMBER = re.compile(r"[-+]?\d{19,}")  # of more than 64 bits: as numbers two ids would be one
 MOSTLY = 0.5  # of the values of a column: numbers, so that the user may take it for one of numbers
-EXAMPLE_ROWS, EXAMPLE_CHARACTERS = 1_000, 30  # looked at for an example of a condition
+EXAMPLE_CHARACTERS = 30
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
 
 
@@ -79,11 +79,9 @@ def rows_where(
             base.set_progress_handler(lambda: next(steps, None) is None, STEPS_AT_ONCE)
             picked = base.execute(f"SELECT {position} FROM rows WHERE ({condition}) ORDER BY {position}").fetchall()
         except (sqlite3.Error, sqlite3.Warning) as error:
-            odd = next((_quoted(name) for name in names if _named(name) != name), None)
-            quotes = f" (in double quotes, as {odd}, where a name has blanks or is a word of SQL)" if odd else ""
             raise ValueError(
-                f"cannot read the condition {condition!r} ({error}); give one such as {_example(table)}, of the "
-                f"columns {', '.join(names[:40])}{quotes}"
+                f"cannot read the condition {condition!r} ({error}); give one such as label = 'x', of the columns "
+                f"{', '.join(names[:40])} (in double quotes where a name has blanks or is a word of SQL)"
             ) from error
     for name in [name for name, (kind, _) in columns.items() if kind == "TEXT" and not picked]:
         held = Counter(value.strip() for value in columns[name][1] if isinstance(value, str) and value.strip())
@@ -92,28 +90,8 @@ def rows_where(
     return np.array([position for (position,) in picked], np.int64)
 
 
-def _example(table: pa.Table) -> str:
-    """Return a condition that picks rows of the table, by a short value that repeats in a column of texts."""
-    names = table.schema.names
-    for name in sorted(names, key="label".__ne__):
-        counts = Counter(table.column(name).slice(0, EXAMPLE_ROWS).to_pylist())
-        for value, count in counts.most_common(3):
-            if count > 1 and isinstance(value, str) and 0 < len(value) <= EXAMPLE_CHARACTERS and "'" not in value:
-                return f"{_named(name)} = '{value}'"
-    return f"length({_quoted(names[0])}) > 20"
-
-
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _named(name: str) -> str:
-    """Return a column's name as a condition has it: in quotes if it has blanks or signs, or is a word of SQL."""
-    if name.isidentifier():
-        with suppress(sqlite3.Error), closing(sqlite3.connect(":memory:")) as base:
-            base.execute(f"SELECT {name} FROM (SELECT 1 AS {_quoted(name)})")
-            return name
-    return _quoted(name)
 
 
 def _quoted_names(condition: str) -> list[str]:

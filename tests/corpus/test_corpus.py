@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pyarrow.feather as feather
@@ -195,7 +195,6 @@ def test_parquet_arrow_and_xlsx_are_told_from_their_content(tmp_path):
     for name in ("a.csv", "b.bin"):
         corpus = Corpus.read(tmp_path / name)
         assert (corpus.texts, corpus.fields(0), corpus.without_text) == (["hello there"], {"id": 1}, 1)
-    openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     for row in (["id", "text", "when"], [1, "hello there", pd.Timestamp("2024-01-02")], [], [2, "007", 1.5]):
         book.active.append(row)
@@ -205,12 +204,9 @@ def test_parquet_arrow_and_xlsx_are_told_from_their_content(tmp_path):
     assert corpus.rows.tolist() == [1, 3]
     assert corpus.fields(0) == {"id": "1", "when": "2024-01-02"}
     assert (corpus.texts[1], corpus.fields(1)["when"]) == ("007", "1.5")
-    with pytest.raises(ValueError, match="has no sheet 'x'; it has Sheet, other"):
-        Corpus.read(tmp_path / "c.xlsx", options=Options.of(["sheet=x"]))
 
 
 def test_a_cell_beyond_the_columns_of_a_sheet_is_refused(tmp_path):
-    openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     for row in (["id", "text"], *[[1, "a b"]] * 400, [2, "c d", "lost"]):
         book.active.append(row)
@@ -238,7 +234,6 @@ def test_labels_that_datasets_numbered_have_their_names(tmp_path):
 
 
 def test_a_sheet_is_read_below_its_title_and_the_first_empty_one_is_passed(tmp_path):
-    openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     sheet = book.create_sheet("Tickets")
     head = (["Export of May"], [], ["No.", "When", "It says"])
@@ -273,15 +268,6 @@ def test_a_quote_too_many_is_named_with_its_line_and_a_header_in_quotes_is_one(t
         Corpus.read(written(tmp_path / "a.csv", f'id,text\n{rows}21,"He said "hi", loudly"\n22,"rain"\n'))
     quoted = Corpus.read(written(tmp_path / "r.tsv", '"text"\t"label"\n"the parcel"\t"a"\n"a card"\t"b"\n'))
     assert (quoted.texts, quoted.columns) == (["the parcel", "a card"], ["text", "label"])
-
-
-def test_what_our_commands_write_of_a_table_without_names_is_read_as_such(tmp_path):
-    table = Corpus.read(written(tmp_path / "h.tsv", "bill\tmy card was declined\nbill\tmy parcel is late now\n"))
-    further = {name: pa.array(["1", "2"]) for name in ("row", "words")}
-    for added in ({}, further):
-        write_rows(tmp_path / "u.csv", beside(added, table.table))
-        again = Corpus.read(tmp_path / "u.csv", "2")
-        assert (again.texts, again.columns) == (table.texts, [*added, "1", "2"])
 
 
 def test_what_is_in_memory_is_a_corpus_too():
@@ -343,14 +329,6 @@ def test_options_are_understood_or_refused():
     for word in ("delimeter=;", "header=maybe", "format=pdf", "delimiter=ab", "skip=x"):
         with pytest.raises(ValueError, match=word.split("=")[0]):
             Options.of([word])
-
-
-def test_rows_are_taken_with_their_cells(tmp_path):
-    corpus = Corpus.read(written(tmp_path / "a.csv", "id,text\n1,a\n2,\n3,b\n4,a\n"))
-    part = corpus.take([1, 2])
-    assert (part.texts, part.rows.tolist(), part.cells("id")) == (["b", "a"], [3, 4], ["3", "4"])
-    assert sorted(corpus.distinct_sample(5, 0).rows) == [1, 3]
-    np.testing.assert_array_equal(corpus.distinct_sample(1, 0).rows, corpus.distinct_sample(1, 0).rows)
 
 
 def test_a_text_leaves_with_its_row_and_the_source_has_no_column_of_a_path(tmp_path):

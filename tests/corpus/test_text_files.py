@@ -117,15 +117,6 @@ def test_missing_files_folders_and_damaged_archives_are_named(tmp_path):
         len(Corpus.read("nobody/nothing"))
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
-@pytest.mark.parametrize("content", [b"\x00\x01\x02" * 50, b"text\nfine\n" * 20000 + b"x\x00\n"], ids=["all", "late"])
-def test_damaged_tables_are_one_line_that_names_the_file(tmp_path, name, content):
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(ValueError, match=name.replace(".", r"\.")) as caught:
-        len(Corpus.read(tmp_path / name, "text"))
-    assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize("name", ["empty.json", "empty.parquet", "empty.csv", "empty.txt"])
 def test_an_empty_file_holds_no_sentence(tmp_path, name):
     (tmp_path / name).write_bytes(b"")

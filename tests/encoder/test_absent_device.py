@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import SENTENCES
 from encoders import IN_FAMILIES, make
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
@@ -108,16 +107,6 @@ def step_loss(monkeypatch: pytest.MonkeyPatch, mode: FakeTensorMode) -> Callable
         return reached.value.args[0]
 
     return loss
-
-
-@pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
-def test_every_method_encodes(open_backbone, family, name, supervised, mode):
-    encoder = make(open_backbone(family), name, supervised)
-    rows = encoder.rows_of(SENTENCES, [encoder.views[0][0]] * len(SENTENCES))
-    on_gpu(encoder, mode)
-    with mode, encoder.inference():
-        vectors = encoder(rows)
-    assert (vectors.device, *vectors.shape) == (GPU, len(SENTENCES), 32)
 
 
 @pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)

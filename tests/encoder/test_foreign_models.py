@@ -66,3 +66,28 @@ def test_a_prefix_learned_on_robertas_relative_opens_in_both_engines(roberta_fol
     by_openvino, by_torch = (cse.load(str(output), backend=backend) for backend in ("openvino", "torch"))
     assert by_openvino.fingerprint == by_torch.fingerprint
     np.testing.assert_allclose(by_openvino.encode(SENTENCES), by_torch.encode(SENTENCES), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_hidden_layers": 3}, "asks for 3 layers, its weights have 2"),
+        ({"vocab_size": 10**9}, "its vocab_size is 1,000,000,000"),
+        ({"hidden_size": 142, "num_attention_heads": 1}, r"asks for [\d,]+ numbers, its weights have [\d,]+"),
+        ({"hidden_size": "32"}, "its hidden_size is '32', not a number"),
+    ],
+    ids=str,
+)
+def test_sizes_beyond_the_weights_are_refused_before_a_module_is_built(
+    bert_folder, tmp_path, monkeypatch, changes, message
+):
+    def built(*arguments: object, **options: object) -> None:
+        raise AssertionError("a model of these sizes was made in memory")
+
+    folder = copied(bert_folder, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **changes}))
+    for name in ("BertModel", "BertForMaskedLM"):
+        monkeypatch.setattr(f"transformers.{name}.from_pretrained", built)
+    with pytest.raises(ArtefactError, match=message):
+        cse.load(str(folder))

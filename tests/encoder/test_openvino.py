@@ -114,11 +114,17 @@ def test_a_model_without_a_head_has_vectors_but_no_words(bert_folder, tmp_path):
 
 def test_a_stored_pooler_is_pytorchs(backbone, tmp_path):
     torch.manual_seed(5)
-    AutoModel.from_pretrained(backbone).save_pretrained(tmp_path)  # with a new pooler
-    AutoTokenizer.from_pretrained(backbone).save_pretrained(tmp_path)
+    model, tokenizer = AutoModel.from_pretrained(backbone).eval(), AutoTokenizer.from_pretrained(backbone)
+    model.save_pretrained(tmp_path)  # with a new pooler
+    tokenizer.save_pretrained(tmp_path)
+    with torch.no_grad():
+        expected = [model(**tokenizer(text, return_tensors="pt")).pooler_output[0].numpy() for text in SENTENCES]
     ours, other = (cse.load(str(tmp_path), "pooler", backend=backend) for backend in ("torch", "openvino"))
-    np.testing.assert_allclose(other.encode(TEXTS), ours.encode(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(ours.encode(SENTENCES), expected, atol=1e-5)
+    np.testing.assert_allclose(other.encode(SENTENCES), expected, atol=1e-5)
     assert other.fingerprint == ours.fingerprint
+    with pytest.raises(ArtefactError, match="its files hold no pooler"):
+        cse.load(backbone, "pooler", backend="torch")
 
 
 def test_what_openvino_cannot_run_is_opened_by_pytorch_or_refused_in_one_line(bert_folder, tmp_path):

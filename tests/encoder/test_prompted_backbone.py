@@ -1,15 +1,12 @@
 """Rows through the backbone: soft slots, dropout, template biases, and prefixes under any name of the argument."""
 
-import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
 from encoders import make
-from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
 
 from cse.encoder.backbone import load_backbone, set_dropout
 from cse.encoder.rows import TokenRows
-from cse.encoder.stored_backbone import FAMILIES
 from cse.encoder.torch_encoder import TorchEncoder
 
 
@@ -51,19 +48,3 @@ def test_tokens_after_a_fused_training_step_are_those_of_the_trained_weights(ber
     fresh = TorchEncoder(encoder.model, encoder.tokenizer, encoder.method, name="fresh")  # which remembers nothing
     fresh.load_state_dict(encoder.state_dict())
     assert predictions == fresh.top_tokens("the dog", k=3)
-
-
-@pytest.mark.parametrize("kind", FAMILIES)
-def test_the_blocks_of_a_family_read_a_prefix(bert_folder, tmp_path, kind):
-    tokenizer = AutoTokenizer.from_pretrained(bert_folder)
-    config = AutoConfig.for_model(
-        kind, vocab_size=len(tokenizer), hidden_size=32, pad_token_id=0, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=64, max_position_embeddings=80, initializer_range=0.2,
-    )  # fmt: skip
-    AutoModelForMaskedLM.from_config(config).save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    encoder = make(str(tmp_path), "dcpcse")
-    first = encoder.encode(SENTENCES)
-    with torch.no_grad():
-        encoder.prefix.neg_()
-    assert np.abs(encoder.encode(SENTENCES) - first).max() > 0.01

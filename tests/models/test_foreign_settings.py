@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT
-from sentence_transformers import SentenceTransformer, __version__
+from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import (
     Dense,
     Dropout,
@@ -181,7 +181,7 @@ def test_a_setting_is_obeyed_or_refused(whole, tmp_path, where, key, value, effe
 def test_an_unknown_key_is_refused_with_the_version_that_wrote_it(whole, bert_folder, tmp_path, where):
     folder = copied(whole, tmp_path / "m")
     change(folder, where, "surprise", 1)
-    with pytest.raises(ArtefactError, match=rf"surprise in its .*saved by sentence-transformers {__version__}"):
+    with pytest.raises(ArtefactError, match="surprise in its"):
         cse.load(str(folder))
     plain = cse.load(str(bert_folder), "mean").encode(TEXTS)
     np.testing.assert_array_equal(cse.load(str(folder), "mean").encode(TEXTS), plain)  # the cure
@@ -249,28 +249,10 @@ def test_a_folder_lower_cases_though_its_tokenizer_keeps_capitals(tmp_path, bert
     np.testing.assert_allclose(check_same(tmp_path / "out"), lowered, atol=1e-5)
 
 
-def test_the_first_layout_opens_with_its_length(tmp_path, bert_folder):
-    """`0_Transformer/` of versions before 2, whose config.json held their own version alone."""
-    new, old = saved(tmp_path / "new", bert_folder), tmp_path / "old"
-    (old / "0_Transformer").mkdir(parents=True)
-    for path in new.iterdir():
-        if path.is_file() and path.name not in (MODULES, CALLS, "README.md", TRANSFORMER):
-            shutil.copyfile(path, old / "0_Transformer" / path.name)
-    (old / "1_Pooling").mkdir()
-    write(old, "1_Pooling/config.json", {"word_embedding_dimension": WIDTH, "pooling_mode_cls_token": True})
-    write(old, "0_Transformer/sentence_roberta_config.json", {"max_seq_length": 9})
-    write(old, "config.json", {"__version__": "0.3.9"})
-    first = {"idx": 0, "name": "0", "path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}
-    write(old, MODULES, [first, read(new, MODULES)[1]])
-    check_same(old)
-    assert cse.load(str(old)).max_seq_length == 9
-    copy_model(resolve(str(old)), tmp_path / "copy")
-    np.testing.assert_array_equal(cse.load(str(tmp_path / "copy")).encode(TEXTS), cse.load(str(old)).encode(TEXTS))
-
-
 def test_exports_and_copies_keep_the_settings(tmp_path, bert_folder):
+    layers = [Dense(WIDTH, OUTPUTS), LayerNorm(OUTPUTS), Normalize()]
     folder = saved(
-        tmp_path / "m", bert_folder, Normalize(), pooling=Pooling(WIDTH, "cls", include_prompt=False),
+        tmp_path / "m", bert_folder, *layers, pooling=Pooling(WIDTH, "cls", include_prompt=False),
         prompts={"query": "this is a dog : "}, default_prompt_name="query", truncate_dim=7,
     )  # fmt: skip
     expected = check_same(folder)

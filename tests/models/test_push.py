@@ -12,12 +12,10 @@ from app_models import write_model
 from command_line import ran, run
 from conftest import SENTENCES
 from encoders import encoder_of
-from fitted_models import project
 from hub_stand_in import hub_at_hand
 from huggingface_hub import ModelCard
 from model_files import run_card
 from safetensors.torch import load_file
-from sentence_transformers import SentenceTransformer
 
 import cse
 from cse.errors import ArtefactError
@@ -86,19 +84,6 @@ def test_a_dry_run_lists_the_files_of_the_upload_and_asks_no_hub(tmp_path, bert_
         _, files = standing.find(f"{kind}/{name}", "main")
         assert listing["files"] == {path: len(content) for path, content in files.items()}
         assert "nothing was uploaded" in push(folder, name, *options, "--dry-run")
-
-
-def test_a_model_of_another_command_is_refused_with_what_uploads_it(at_hand, tmp_path, bert_folder):
-    texts = [f"the dog number {number} {'and a cat ' * (number % 4)}" for number in range(40)]
-    adapted = tmp_path / "adapted"
-    project(str(bert_folder), texts, adapted, components=5)
-    assert "upload it by SentenceTransformer(" in push(adapted, "me/adapted", code=4)
-    assert push(bert_folder, "me/bert", "--dry-run", code=4).endswith("upload it by `hf upload`\n")
-    assert not at_hand.created
-    SentenceTransformer(str(adapted), device="cpu").save(str(tmp_path / "uploaded"))  # what `push_to_hub` uploads
-    sentences = [*SENTENCES, "the [MASK] dog"]
-    vectors = cse.load(str(tmp_path / "uploaded")).encode(sentences)
-    np.testing.assert_allclose(vectors, cse.load(str(adapted)).encode(sentences), atol=1e-5)
 
 
 def test_a_pushed_checkpoint_opens_by_name_and_by_commit_also_when_its_branch_goes_on(at_hand, tmp_path, bert_folder):

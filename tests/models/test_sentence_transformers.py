@@ -16,6 +16,7 @@ from cse.errors import ArtefactError
 from cse.evaluation.sts import units
 from cse.evaluation.tasks import TaskData
 from cse.models.export import export_model
+from cse.models.names import resolve_backbone
 from cse.training.run import TrainRequest, prepare
 
 
@@ -78,6 +79,8 @@ def test_the_fingerprint_depends_on_the_layer_and_its_activation_and_not_on_the_
     save_file(weights, folder / "2_Dense" / "model.safetensors")
     seen.append(cse.load(str(folder)).fingerprint)
     assert len(set(seen[1:])) == 4
+    with pytest.raises(ArtefactError, match=r"has a layer after its pooling .*, which training would leave out"):
+        resolve_backbone(str(folder))
 
 
 def test_an_older_pickle_is_read_as_weights_alone(folder):
