@@ -134,10 +134,13 @@ def _values(entry: pa.Field, column: pa.ChunkedArray) -> tuple[str, list[Any]]:
 
 
 def _text_note(name: str, values: list[Any], condition: str) -> str:
-    """Return what is said of numbers or dates that a condition compares by size, and that texts do not order; or ""."""
+    """Return what is said of empty cells, or of numbers or dates compared by size that texts do not order; or ""."""
+    texts = {value.strip() for value in values if isinstance(value, str)}
+    if re.search(r"\bnull\b", condition, re.IGNORECASE) and "" in texts and None not in values:
+        return f"an empty cell of {name!r} is no NULL; write \"{name}\" = ''"
     if not BY_SIZE.search(condition) or "cast" in condition.lower():
         return ""
-    texts = {value.strip() for value in values if isinstance(value, str)} - {""}
+    texts -= {""}
     others = [text for text in texts if not NUMBER.fullmatch(text) and not ORDERED_DATE.fullmatch(text)]
     if not others or sum(bool(AMOUNT.fullmatch(text) or DATE.match(text)) for text in texts) <= MOSTLY * len(texts):
         return ""

@@ -427,6 +427,7 @@ def test_a_condition_that_means_something_else_or_does_more_is_refused(condition
         (["3", "10", "x"], "n > 2", "'n' is compared as text, by which '9' > '10', since it holds 'x'"),
         (["$900", "80"], "n > 10", "'n' is compared as text"),
         (["2024-12-30", "26.01.2024"], "n >= '2025-01-01'", "'n' is compared as text"),
+        (["a", ""], "n is null or n = 'a'", "an empty cell of 'n' is no NULL"),
         (["True", "False", "True"], "n = true", "'n' holds texts, such as 'True', 'False'"),
         (["2024-12-30", "2025-01-30"], "n >= '2025-01-01'", ""),
     ],
