@@ -206,15 +206,6 @@ def test_parquet_arrow_and_xlsx_are_told_from_their_content(tmp_path):
     assert (corpus.texts[1], corpus.fields(1)["when"]) == ("007", "1.5")
 
 
-def test_a_cell_beyond_the_columns_of_a_sheet_is_refused(tmp_path):
-    book = openpyxl.Workbook()
-    for row in (["id", "text"], *[[1, "a b"]] * 400, [2, "c d", "lost"]):
-        book.active.append(row)
-    book.save(tmp_path / "a.xlsx")
-    with pytest.raises(ValueError, match="row 401 has 3 cells, and the first 400 rows at most 2"):
-        Corpus.read(tmp_path / "a.xlsx")
-
-
 def test_a_folder_that_datasets_saved_is_read_and_another_names_a_file(tmp_path):
     saved = Dataset.from_dict({"text": list("abc"), "n": [1, 2, 3]})
     DatasetDict(train=saved).save_to_disk(tmp_path / "set", num_shards={"train": 2})

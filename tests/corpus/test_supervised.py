@@ -237,16 +237,3 @@ def test_scored_pairs_in_memory_are_those_of_a_file():
 def test_malformed_pairs_are_named_with_file_and_line(tmp_path, content, message):
     with pytest.raises(ValueError, match=rf"dev\.tsv: {message}"):
         scored_pairs(written(tmp_path / "dev.tsv", content))
-
-
-@pytest.mark.parametrize(
-    ("pairs", "message"),
-    [
-        ([("a", "b")], "dev: pair 1 is "),
-        ([(1, "a", "b"), (float("nan"), "a", "b")], "dev: pair 2: the score nan is no finite number"),
-        ([(1, "a", None)], "dev: pair 1 is None, not a text"),
-    ],
-)
-def test_pairs_that_are_none_are_refused(pairs, message):
-    with pytest.raises(ValueError, match=message):
-        pairs_in_memory(pairs, "dev")

@@ -28,15 +28,6 @@ def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path, suffix):
                 read(path)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="names are Unicode elsewhere (2026-11)")
-def test_a_name_that_is_no_utf_8_is_refused_before_anything_is_read(tmp_path):
-    path = tmp_path / "caf\udce9.txt"
-    path.write_text("5\ta dog\ta cat\n")
-    for read in (Corpus.read, scored_pairs, file_digest):
-        with pytest.raises(ValueError, match=r"^b'.*\\x.*': the name is not UTF-8; rename it$"):
-            read(path)
-
-
 def test_a_small_file_of_one_endless_line_is_refused_before_it_fills_the_memory(tmp_path):
     path = tmp_path / "bomb.txt.gz"
     path.write_bytes(gzip.compress(b"d" * 10**6) * 200)

@@ -18,7 +18,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 import cse
 from cse.analysis.calibration import input_notes
 from cse.encoder.rows import CHARACTERS_PER_TOKEN, shortened
-from cse.methods.catalogue import METHODS, UNTRAINED
+from cse.methods.catalogue import UNTRAINED
 from cse.methods.method import When
 from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
 
@@ -130,11 +130,6 @@ def test_top_tokens_take_another_template(bert_folder):
 def test_a_template_without_mask_or_room_is_refused(bert_folder, text, message):
     with pytest.raises(ValueError, match=message):
         cse.load(str(bert_folder), backend="torch").top_tokens("the dog", template=Template(text))
-
-
-def test_a_prefix_that_leaves_no_room_is_refused(bert_folder):
-    with pytest.raises(ValueError, match=r"its prefix \(1,000,000,000\) leaves no position"):  # none of them is made
-        reading(str(bert_folder), METHODS["dcpcse"].replaced(prefix=10**9))
 
 
 def test_the_denoised_tokens_are_what_the_sentence_adds_to_the_template(bert_folder):

@@ -1,14 +1,11 @@
 """Passes of many sentences, the last layer at one position: their rows, and the vectors of a plain pass a sentence."""
 
-import pickle
-
 import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES, WORDS
 from encoders import IN_FAMILIES, make, reading
 
-from cse.encoder import backbone as backbone_module
 from cse.encoder import encoder as encoder_module
 from cse.encoder import rows
 from cse.encoder.torch_encoder import TorchEncoder
@@ -52,14 +49,3 @@ def test_a_long_list_that_is_encoded_in_parts_has_the_same_vectors(bert_folder, 
     monkeypatch.setattr(encoder_module, "WINDOW", 32)
     monkeypatch.setattr(rows, "TOKENS", {"cpu": 120})
     np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
-
-
-def test_a_list_is_encoded_where_nothing_can_be_compiled(bert_folder, monkeypatch, caplog):
-    encoder = make(str(bert_folder), "simcse")
-    expected = encoder.encode(TEXTS)
-    monkeypatch.setattr(backbone_module, "BACKEND", lambda graph, inputs: 1 / 0)
-    encoder.compiled[False] = backbone_module.compiled_run(dynamic=True, required=False)
-    np.testing.assert_array_equal(encoder.encode(TEXTS), expected)
-    assert caplog.text.count("passes are not compiled") == 1
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(encoder)).encode(TEXTS), expected)
-    torch.compiler.reset()
