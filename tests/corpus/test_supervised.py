@@ -176,11 +176,12 @@ def test_a_limit_counts_examples_and_labels_are_those_of_the_whole(tmp_path):
 def test_examples_are_read_in_any_order_from_a_table_of_many_parts(tmp_path, monkeypatch):
     monkeypatch.setattr("cse.corpus.corpus.MAX_MEMORY_BYTES", 1000)
     monkeypatch.setattr("cse.corpus.source.BATCH_ROWS", 7)
+    monkeypatch.setattr("cse.corpus.supervised.BLOCK", 9)
     texts = [f"text {number}" for number in range(100)]
     examples = training_examples(written(tmp_path / "a.txt", "\n".join(texts)))
     order = np.random.default_rng(0).permutation(100)
     assert examples[order]["0"] == [texts[number] for number in order]
-    assert list(examples.anchors(9)) == texts
+    assert list(examples.anchors()) == texts
     assert examples.select([5, 60])[:]["0"] == ["text 5", "text 60"]
 
 
