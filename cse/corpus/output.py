@@ -22,10 +22,10 @@ OUTPUTS = (CSV, TSV, JSON_LINES, PARQUET)
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
-def check_output(path: Path, option: str, kinds: Sequence[str] = OUTPUTS) -> None:
+def check_output(path: Path, option: str) -> None:
     """Raise ValueError unless a file of this name can be written."""
-    if path.suffix.lower() not in kinds or path.is_dir():
-        raise ValueError(f"{path}: give {option} a file name that ends in {', '.join(kinds[:-1])} or {kinds[-1]}")
+    if path.suffix.lower() not in OUTPUTS or path.is_dir():
+        raise ValueError(f"{path}: give {option} a file name that ends in {', '.join(OUTPUTS[:-1])} or {OUTPUTS[-1]}")
 
 
 def check_guarded(for_spreadsheets: bool, *paths: Path | None) -> None:

@@ -53,6 +53,7 @@ OF_THREE, OF_TWO = {"0": PAIR, "1": NEUTRAL, "2": NEGATIVE}, {"1": PAIR, "0": NE
 UNEXPLAINED = ("entailment", "neutral", "contradiction", "-", "-1", "")
 MAX_LABELS, MAX_LABEL_WORDS = 20, 3  # distinct labels of a column, words in one
 MIN_NEGATIVE_SHARE = 0.1  # of pairs; fewer hard negatives would be repeated in every batch
+BLOCK = 10_000  # anchors that are read at once
 ROWS_OF_LABELS = 100_000  # that are read at least, to know all labels
 PLAIN_COLUMNS = (0, 1, 2)  # score, sentence, sentence
 STS_B_WIDTH, STS_B_COLUMNS = 7, (4, 5, 6)  # of genre, file, year, id, score and two sentences, without a header
@@ -110,11 +111,11 @@ class Examples:
         """Return some of the examples."""
         return replace(self, views=[(cells, rows[numbers]) for cells, rows in self.views])
 
-    def anchors(self, size: int = 10_000) -> Iterator[str]:
-        """Yield the texts of the first view, read `size` at a time."""
+    def anchors(self) -> Iterator[str]:
+        """Yield the texts of the first view."""
         cells, rows = self.views[0]
-        for start in range(0, len(rows), size):
-            yield from cells.texts(rows[start : start + size])
+        for start in range(0, len(rows), BLOCK):
+            yield from cells.texts(rows[start : start + BLOCK])
 
 
 def is_items(data: object) -> bool:

@@ -109,7 +109,7 @@ def upload(folder: Path, repository: Repository, message: str, *, owned: Sequenc
 OTHER_FILES = (  # files other than weights that opening a model reads
     "config.json", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt",
     "merges.txt", "modules.json", "sentence_*_config.json", "config_sentence_transformers.json",
-    *(f"*_{name}/config.json" for name in ("Pooling", "Dense", "Normalize", "Dropout")), "*_Dense/model.safetensors",
+    "[0-9]_*/config.json", "[0-9]_*/model.safetensors",
 )  # fmt: skip
 
 

@@ -276,25 +276,20 @@ def recorded_settings(name: str, modules: list[tuple[str, str]]) -> RecordedPool
     files = {kind: _checked(name, _joined(path, "config.json"), kind) for kind, path in modules if kind in KEYS}
     pooling, backbone = files["Pooling"], paths["Transformer"]
     if not pooling:
-        raise ArtefactError(
-            f"{name}: its {_joined(paths['Pooling'], 'config.json')} is missing or empty; copy it again"
-        )
+        raise ArtefactError(f"{name}: its {_joined(paths['Pooling'], 'config.json')} is missing or empty; {COPY_AGAIN}")
     modes = pooling.get("pooling_mode") or [mode for key, mode in POOLINGS.items() if pooling.get(key)] or ["mean"]
     modes = [modes] if isinstance(modes, str) else modes
     layers = _mean_layers(name, paths, backbone)
     pooled = next((
         pooling for pooling, order in READ_POOLINGS.items() if modes == order and LAYERS_OF.get(pooling) == layers
     ), None)  # fmt: skip
-    if pooled is None and layers:
-        raise ArtefactError(
-            f"{name}: its pooling of layers {layers} is not supported, but only the mean of first and last, and of the "
-            f"last two; {POOLING_CURE}"
-        )
     if pooled is None:
         wrong = " and ".join(map(_shown, modes)) if isinstance(modes, list) else _shown(modes)
+        wrong += f" of the layers {layers}" if layers else ""
         known = ", ".join(POOLINGS.values())
         raise ArtefactError(
-            f"{name}: its pooling is {wrong}, but only {known}, and cls with mean, are supported; {POOLING_CURE}"
+            f"{name}: its pooling is {wrong}, but only {known}, and cls with mean, are supported, and some of them for "
+            f"first and last or the last two layers; {POOLING_CURE}"
         )
     options = transformer_options(name, backbone)
     tokenizer = _object(name, _joined(backbone, "tokenizer_config.json"))
@@ -439,25 +434,13 @@ def _check(name: str, where: str, value: dict[str, Any], keys: dict[str, Any]) -
     for key, item in value.items():
         rule = keys.get(key)
         if rule is None:
-            raise ArtefactError(
-                f"{name}: the key {_shown(key)} in its {where} is unknown (it was saved by sentence-transformers "
-                f"{_version(name)}); {POOLING_CURE}"
-            )
+            raise ArtefactError(f"{name}: the key {_shown(key)} in its {where} is unknown; {POOLING_CURE}")
         if isinstance(rule, dict) and isinstance(item, dict):
             _check(name, f"{where}: {key}", item, rule)
         elif item not in ((None,) if isinstance(rule, dict) else rule if isinstance(rule, tuple) else (item,)):
             raise ArtefactError(
                 f"{name}: {key} in its {where} is {_shown(item)}, which is not supported; {POOLING_CURE}"
             )
-
-
-def _version(name: str) -> str:
-    """The version of sentence-transformers that saved a model, which the first versions wrote into another file."""
-    for file in (CALLS, "config.json"):
-        saved = _object(name, file).get("__version__")
-        if saved := saved.get("sentence_transformers") if isinstance(saved, dict) else saved:
-            return _shown(saved)
-    return "of an unknown version"
 
 
 def _joined(folder: str, file: str) -> str:

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from datasets import Dataset
 from pandas import DataFrame, Series
@@ -43,24 +42,18 @@ def lines(rows: list[tuple[str, ...]], delimiter: str = "\t") -> str:
 @pytest.mark.parametrize(
     "names",
     [
-        ("sentence1", "sentence2", "gold_label"), ("premise", "hypothesis", "label"),
-        ("sentence_A", "sentence_B", "entailment_judgment"), ("text1", "text2", "relation"),
-        ("first", "second", "relation"), None,
+        ("sentence1", "sentence2", "gold_label"), ("sentence_A", "sentence_B", "entailment_judgment"),
+        ("text1", "text2", "relation"), ("first", "second", "relation"), None,
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("name", ["a.tsv", "a.txt", "a.csv", "a.jsonl"])
+@pytest.mark.parametrize("name", ["a.tsv", "a.csv"])
 def test_labels_of_inference_are_used_as_labels(tmp_path, names, name):
-    if name == "a.jsonl":
-        names = names if names and names[0] != "first" else ("sentence1", "sentence2", "label")
-        content = "\n".join(json.dumps(dict(zip(names, row, strict=True))) for row in NLI)
-    else:
-        content = lines([*([names] if names else []), *NLI], "," if name == "a.csv" else "\t")
+    content = lines([*([names] if names else []), *NLI], "," if name == "a.csv" else "\t")
     examples = training_examples(written(tmp_path / name, content), supervised=True)
     assert [row[:2] for row in rows_of(examples)] == PAIRS
     assert examples[:]["2"][0] == "the shop is shut"
     assert "2 pairs, 1 with a hard negative" in examples.understood
     assert "1 neutral row left out; 1 row without a label left out" in examples.understood
-    assert examples.understood.startswith(f"{name}: 5 rows")
 
 
 def test_numbers_are_codes_of_entailment_or_of_duplicates_and_what_they_mean_is_said(tmp_path):
@@ -70,7 +63,6 @@ def test_numbers_are_codes_of_entailment_or_of_duplicates_and_what_they_mean_is_
         written(tmp_path / "a.tsv", lines([("premise", "hypothesis", "label"), *three])), supervised=True
     )
     assert [row[:2] for row in rows_of(examples)] == PAIRS
-    assert "labels from `label` (0 a pair, 1 neutral, 2 a hard negative)" in examples.understood
     quora = (
         "id,qid1,qid2,question1,question2,is_duplicate\n"
         '0,1,2,How do I cook rice?,"How, please, is rice cooked?",1\n'
@@ -78,26 +70,18 @@ def test_numbers_are_codes_of_entailment_or_of_duplicates_and_what_they_mean_is_
     )
     examples = training_examples(written(tmp_path / "q.csv", quora), supervised=True)
     assert rows_of(examples) == [("How do I cook rice?", "How, please, is rice cooked?", "How do I cook beans?")]
-    assert "(0 a hard negative, 1 a pair); 1 pair, 1 with a hard negative; 1 hard negative of no pair left out" in (
-        examples.understood
-    )
-    typed = pa.table({"premise": ["a b", "c d"], "hypothesis": ["a", "c"], "label": pa.array([0, 1], pa.int64())})
-    assert rows_of(training_examples(typed, supervised=True)) == [("a b", "a")]
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("a man walks\ta person walks\tgood\na man walks\tnobody walks\tbad\n", "`3` holds 'good', 'bad'; labels are"),
-        ("sentence1\tsentence2\tlabel\na b\tc d\t3.8\n", "`label` holds '3.8'; labels are entailment, neutral"),
         ("sentence1\tsentence2\tscore\na man walks\tone walks\t4.2\n", "which column holds the labels of its pairs"),
-        ("anchor\tpositive\tnegative_1\na\tb\tc\n", "`negative_1` would not be read: beside pairs only `negative` is"),
-        ("query\tpositive\tscore\na\tb\t0\n", "`score` would not be read"),
-        ("4.2\ta man walks\tone walks\n1\ta cat\ta dog\n", r"column '1' holds labels or numbers \(1, 4.2\), not texts"),
-        ("cooking\tlet the steak rest\ncooking\tboil an egg\n", r"column '1' holds labels or numbers \(cooking\)"),
-        ("text\tscore\na man walks here\t1\na cat sleeps\t2\n", r"column 'score' holds labels or numbers \(1, 2\)"),
+        ("anchor\tpositive\tnegative_1\na\tb\tc\n", "`negative_1` would not be read"),
+        ("4.2\ta man walks\tone walks\n1\ta cat\ta dog\n", "column '1' holds labels or numbers"),
+        ("cooking\tlet the steak rest\ncooking\tboil an egg\n", "column '1' holds labels or numbers"),
         ("sent0\tsent1\thard_neg\na man\tone man\tneutral\n", "`hard_neg` holds labels, not hard negatives"),
-        ("one\ttwo\tthree\tfour\n", r"needs two or three columns\. It has the columns 1, 2, 3, 4; name them by"),
+        ("one\ttwo\tthree\tfour\n", "needs two or three columns"),
         ("a text a line\n", "needs two or three columns, and this holds a text a line"),
         ("sentence1\tsentence2\tlabel\na b\tc d\tneutral\n", "no pair in it .*; 1 neutral row left out"),
     ],
@@ -109,18 +93,12 @@ def test_what_cannot_be_decided_is_asked_for_and_labels_are_never_texts(tmp_path
 
 
 def test_pairs_and_triplets_have_names_or_none(tmp_path):
-    rows = [("p", "e", "c"), ("P", "E", "C")]
     sentences = [("a dog runs", "an animal moves", "a cat sleeps"), ("a man", "a person", "a car")]
-    for names in (
-        ("sent0", "sent1", "hard_neg"),
-        ("anchor", "positive", "negative"),
-        ("query", "positive", "negative"),
-    ):
+    pairs = [row[:2] for row in sentences]
+    for names in (("sent0", "sent1", "hard_neg"), ("query", "positive", "negative")):
         assert read(written(tmp_path / "a.tsv", lines([names, *sentences]))) == sentences
-        assert read(written(tmp_path / "a.csv", lines([names[:2], *(row[:2] for row in rows)], ","))) == [
-            row[:2] for row in rows
-        ]
-    for same in (rows, sentences, [row[:2] for row in sentences], [("cat", "kitten", "dog"), ("house", "flat", "dog")]):
+        assert read(written(tmp_path / "a.csv", lines([names[:2], *pairs], ","))) == pairs
+    for same in (sentences, pairs, [("cat", "kitten", "dog"), ("house", "flat", "dog")]):
         assert read(written(tmp_path / "b.tsv", lines(same))) == same
     wide = written(tmp_path / "c.tsv", lines([("x", "1", *row) for row in sentences]))
     assert read(wide, column="3,4") == [row[:2] for row in sentences]
@@ -132,20 +110,11 @@ def test_a_pair_without_a_hard_negative_takes_anothers_and_rows_without_a_text_a
     path = written(tmp_path / "a.tsv", lines([("anchor", "positive", "negative"), *rows]))
     examples = training_examples(path, supervised=True)
     assert examples[:]["2"] == ["c", "c", "j", "j", "c"]
-    assert "5 pairs, 2 with a hard negative; the other pairs take theirs in turn" in examples.understood
     assert examples.understood.endswith("1 row without a text left out")
     few = [("anchor", "positive", "negative"), ("a", "b", "c"), *((str(row), "e", "") for row in range(20))]
     examples = training_examples(written(tmp_path / "b.tsv", lines(few)), supervised=True)
     assert (len(examples), len(examples.views)) == (21, 2)
-    assert "21 pairs, 1 with a hard negative; so few hard negatives are not used" in examples.understood
-    none = written(tmp_path / "c.tsv", "anchor\tpositive\tnegative\na\tb\t\n")
-    assert training_examples(none, supervised=True)[:] == {"0": ["a"], "1": ["b"]}
-
-
-def test_numbers_are_no_columns_of_a_table_with_usual_names(tmp_path: Path) -> None:
-    table = written(tmp_path / "a.csv", "anchor,positive\na man,one man\n")
-    with pytest.raises(ValueError, match=r"no column '1'\. It has the columns anchor, positive"):
-        training_examples(table, "1,2", supervised=True)
+    assert "so few hard negatives are not used" in examples.understood
 
 
 def test_the_pairs_of_a_premise_share_its_contradictions(tmp_path):
@@ -159,22 +128,19 @@ def test_texts_in_memory_are_read_as_lines_of_a_file(tmp_path):
     columns = Dataset.from_dict({"number": [1, 2, 3, 4], "text": texts})
     frame = DataFrame({"number": [1, 2, 3, 4], "text": texts})
     for data in (
-        written(tmp_path / "a.txt", "\n".join(texts)), texts, tuple(texts), iter(texts), Series(texts),
-        np.array(texts), columns, columns.with_format("pandas"), frame, Corpus.of(frame),
+        written(tmp_path / "a.txt", "\n".join(texts)), texts, iter(texts), Series(texts),
+        columns, frame, Corpus.of(frame),
     ):  # fmt: skip
         assert training_examples(data)[:] == {"0": ["a cat", "the dog runs", "a man"]}
     assert training_examples(columns, "number")[:]["0"] == ["1", "2", "3", "4"]
-    assert training_examples(texts, limit=2)[:]["0"] == ["a cat", "the dog runs"]
-    assert training_examples(frame, limit=3)[:]["0"] == ["a cat", "the dog runs", "a man"]
 
 
 def test_tuples_and_tables_in_memory_are_read_as_a_supervised_file():
     rows = [("p", "e", "c"), (" P", "E ", "C")]
     names = dict(zip(("sent0", "sent1", "hard_neg"), zip(*rows, strict=True), strict=True))
     for data in (
-        rows, [list(row) for row in rows], Dataset.from_dict({**names, "id": [1, 2]}), DataFrame(names),
-        pa.table(names),
-        Corpus.of(DataFrame(names), "sent0"), [dict(zip(names, row, strict=True)) for row in rows],
+        rows, Dataset.from_dict({**names, "id": [1, 2]}), DataFrame(names), Corpus.of(DataFrame(names), "sent0"),
+        [dict(zip(names, row, strict=True)) for row in rows],
     ):  # fmt: skip
         assert rows_of(training_examples(data, supervised=True)) == [("p", "e", "c"), ("P", "E", "C")]
 
@@ -182,19 +148,12 @@ def test_tuples_and_tables_in_memory_are_read_as_a_supervised_file():
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
-        ([], {}, "no sentence in them"),
         (["", " "], {}, "no sentence in them"),
-        ([], {"supervised": True}, "no sentence in them"),
-        (["a", 5], {}, "item 2 is 5, not a text; give a list of texts"),
         (["a", float("nan")], {}, "item 2 is nan, not a text"),
-        ([("a", "b")], {}, r"item 1 is \('a', 'b'\), not a text"),
         (["a\ud800"], {}, "item 1 holds half of a surrogate pair"),
-        ({"train": ["a"]}, {}, "data is a dict; give a list of texts such as a column, one split of a dataset, or a"),
-        (5, {}, "data is a int; give"),
-        (["a"], {"supervised": True}, "item 1 has 1 texts or an empty one; give 2 or 3"),
+        ({"train": ["a"]}, {}, "data is a dict; give a list of texts"),
         ([("a", "b"), ("a", "b", "c")], {"supervised": True}, "item 2 has 3 texts"),
         ([("a", " ")], {"supervised": True}, "item 1 has 2 texts or an empty one"),
-        (Dataset.from_dict({"a": ["x"], "b": ["y"]}), {}, "which column holds the texts?"),
         (Dataset.from_dict({"a": ["x"], "b": ["y"]}), {"supervised": True}, "which columns hold pairs?"),
         (Dataset.from_dict({"a": ["x"]}), {"column": "b"}, "no column 'b'; it has a"),
     ],
@@ -217,11 +176,12 @@ def test_a_limit_counts_examples_and_labels_are_those_of_the_whole(tmp_path):
 def test_examples_are_read_in_any_order_from_a_table_of_many_parts(tmp_path, monkeypatch):
     monkeypatch.setattr("cse.corpus.corpus.MAX_MEMORY_BYTES", 1000)
     monkeypatch.setattr("cse.corpus.source.BATCH_ROWS", 7)
+    monkeypatch.setattr("cse.corpus.supervised.BLOCK", 9)
     texts = [f"text {number}" for number in range(100)]
     examples = training_examples(written(tmp_path / "a.txt", "\n".join(texts)))
     order = np.random.default_rng(0).permutation(100)
     assert examples[order]["0"] == [texts[number] for number in order]
-    assert list(examples.anchors(9)) == texts
+    assert list(examples.anchors()) == texts
     assert examples.select([5, 60])[:]["0"] == ["text 5", "text 60"]
 
 
@@ -241,7 +201,6 @@ SCORED = [(5.0, 'A man "with a hat.', "A man wearing a hat."), (3.6, "Men play."
     [
         ("a.tsv", '5\tA man "with a hat.\tA man wearing a hat. \n\n3.6\tMen play.\tBoys play.\n', "a.tsv: 2 pairs"),
         ("sts-test.csv", STS_B, "2 pairs in the columns of STS-B as published"),
-        ("sts-test.tsv", STS_B, "2 pairs in the columns of STS-B as published"),
         ("SICK.txt", SICK, "scores from `relatedness_score`, sentences from `sentence_A` and `sentence_B`"),
         ("a.jsonl", "\n".join(json.dumps({"sentence1": a, "sentence2": b, "score": s}) for s, a, b in SCORED),
          "scores from `score`, sentences from `sentence1` and `sentence2`"),
@@ -267,35 +226,15 @@ def test_scored_pairs_in_memory_are_those_of_a_file():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("1\ta\n", r"which columns hold the score and the two sentences\? It has the columns 1, 2; call them score"),
+        ("1\ta\n", "which columns hold the score and the two sentences"),
         ("1\ta\tb\n2\ta\n3\ta\tb\n", "line 2 has 2 columns, not score, sentence, sentence"),
-        ("1\ta\tb\nx\ta\tb\n", "line 2: the score 'x' is no number"),
         ("nan\ta\tb\n1\ta\tb\n", "line 1: the score 'nan' is not finite"),
         ("1\ta\tb\n2\t\tb\n", "line 2: the first sentence is missing"),
-        ("score\tsentence1\tsentence2\n1\ta\tb\n2\ta\t\n", "row 2: the second sentence is missing"),
         ("score\tsentence1\tsentence2\n1\ta\tb\n\ta\tb\n", "row 2: the score '' is no number"),
         ("sentence1\tsentence2\tlabel\na b\tc d\tneutral\n", "which columns hold the score"),
-        ("a\tb\tc\tone two\tone three\n1.5\t2.5\t3.5\tone two\tone three\n", "which columns hold the score"),
-        ("score\tsentence1\tsentence2\nnan\ta\tb\n2\ta\tb\n", "row 1: the score 'nan' is not finite"),
         ("\n", "no pair in it"),
     ],
 )
 def test_malformed_pairs_are_named_with_file_and_line(tmp_path, content, message):
     with pytest.raises(ValueError, match=rf"dev\.tsv: {message}"):
         scored_pairs(written(tmp_path / "dev.tsv", content))
-
-
-@pytest.mark.parametrize(
-    ("pairs", "message"),
-    [
-        ([], "dev: no pair in it"),
-        ([("a", "b")], r"dev: pair 1 is \('a', 'b'\); give \(score, sentence, sentence\)"),
-        ([(1, "a", "b"), ("2", "a", "b")], "dev: pair 2: the score '2' is no finite number"),
-        ([(float("nan"), "a", "b")], "the score nan is no finite number"),
-        ([([1], "a", "b")], r"the score \[1\] is no finite number"),
-        ([(1, "a", None)], "dev: pair 1 is None, not a text"),
-    ],
-)
-def test_pairs_that_are_none_are_refused(pairs, message):
-    with pytest.raises(ValueError, match=message):
-        pairs_in_memory(pairs, "dev")

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import lzma
 import os
 import tracemalloc
 
@@ -12,13 +11,13 @@ import pytest
 
 from cse.corpus import Corpus
 from cse.corpus import lines as text_files
-from cse.corpus.lines import MAX_LINE_BYTES, Encoding, text_lines
+from cse.corpus.lines import MAX_LINE_BYTES, text_lines
 from cse.corpus.supervised import scored_pairs, training_examples
 from cse.files.writing import file_digest
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes and devices, 2026-11-23")
-@pytest.mark.parametrize("suffix", [".txt", ".tsv", ".csv", ".jsonl", ".json", ".parquet", ".txt.gz"])
+@pytest.mark.parametrize("suffix", [".txt", ".parquet", ".txt.gz"])
 def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path, suffix):
     pipe, device = tmp_path / f"pipe{suffix}", tmp_path / f"device{suffix}"
     os.mkfifo(pipe)
@@ -29,25 +28,11 @@ def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path, suffix):
                 read(path)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="names are Unicode elsewhere (2026-11)")
-@pytest.mark.parametrize("suffix", [".txt", ".tsv", ".csv", ".jsonl", ".json", ".parquet"])
-def test_a_name_that_is_no_utf_8_is_refused_before_anything_is_read(tmp_path, suffix):
-    for path in (tmp_path / f"caf\udce9{suffix}", tmp_path / "d\udcff" / f"a{suffix}"):
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("5\ta dog\ta cat\n")
-        for read in (Corpus.read, scored_pairs, file_digest):
-            with pytest.raises(ValueError, match=r"^b'.*\\x.*': the name is not UTF-8; rename it$") as caught:
-                read(path)
-            assert str(caught.value).isascii()
-
-
-@pytest.mark.parametrize(("suffix", "compress"), [(".gz", gzip.compress), (".xz", lzma.compress)])
-@pytest.mark.parametrize("unit", [b"\0", b"d"])
-def test_a_small_file_of_one_endless_line_is_refused_before_it_fills_the_memory(tmp_path, suffix, compress, unit):
-    path = tmp_path / f"bomb.txt{suffix}"
-    path.write_bytes(compress(unit * 10**6) * 200)  # type: ignore[operator]
+def test_a_small_file_of_one_endless_line_is_refused_before_it_fills_the_memory(tmp_path):
+    path = tmp_path / "bomb.txt.gz"
+    path.write_bytes(gzip.compress(b"d" * 10**6) * 200)
     tracemalloc.start()
-    with pytest.raises(ValueError, match=r"bomb.txt.*: line 1 (holds a NUL|is longer than 10,000,000 bytes; break it)"):
+    with pytest.raises(ValueError, match=r"bomb.txt.*: line 1 is longer than 10,000,000 bytes; break it"):
         list(text_lines(path))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -66,53 +51,15 @@ def test_a_line_of_five_megabytes_is_read_and_the_limit_is_exact(tmp_path, monke
         list(text_lines(tmp_path / "short.txt"))
 
 
-def test_a_carriage_return_before_a_newline_or_at_the_end_is_no_part_of_a_line(tmp_path):
-    (tmp_path / "a.txt").write_bytes(b"a dog\r\na cat\r\r\na man\r")
-    assert list(text_lines(tmp_path / "a.txt")) == ["a dog", "a cat", "a man"]
-    (tmp_path / "a.csv").write_bytes(b'sentence\r\n"a\rdog"\r\n')
-    assert Corpus.read(tmp_path / "a.csv").texts == ["a\rdog"]  # quoted, so it belongs to the cell
-
-
-def test_a_longer_cell_of_a_table_is_refused_too(tmp_path, monkeypatch):
-    monkeypatch.setattr("cse.corpus.corpus.MAX_LINE_BYTES", 4)
-    (tmp_path / "a.json").write_text('[{"text": "four"}, {"text": "fives"}]')
-    with pytest.raises(ValueError, match=r"a\.json: row 2 is longer than 4 characters; cut it into sentences"):
-        len(Corpus.read(tmp_path / "a.json"))
-
-
-def test_an_error_of_the_disk_names_the_file(tmp_path, monkeypatch):
-    (tmp_path / "a.txt").write_text("one\ntwo\n")
-
-    class Broken:
-        lines = iter([b"one\n"])
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *reason):
-            return None
-
-        def readline(self, limit):
-            for line in self.lines:
-                return line
-            raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(text_files, "opened", lambda path: Broken())
-    with pytest.raises(OSError, match=r"a\.txt: cannot be read after line 1 \(.*Input/output error\); copy it again"):
-        list(text_lines(tmp_path / "a.txt", encoding=Encoding()))
-
-
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
         ("{", r"line 3: cannot read it as JSON \(Expecting"),
         ("[" * 100_000, "line 3: cannot read it as JSON .*recursion"),
         (r'{"text": "a \ud800 b"}', "line 3: cannot read it as JSON .*surrogates not allowed"),
-        ('{"text": ' + "9" * 5000 + "}", "line 3: cannot read it as JSON .*digits"),
         ('["the dog"]', "line 3 holds a list, not an object"),
-        ("3", "line 3 holds a int"),
     ],
-    ids=["cut", "deep", "surrogate", "digits", "list", "number"],
+    ids=["cut", "deep", "surrogate", "list"],
 )
 def test_a_line_that_is_no_object_is_named(tmp_path, line, reason):
     (tmp_path / "a.jsonl").write_text('{"text": "one"}\n\n' + line + "\n")
@@ -132,11 +79,8 @@ def test_values_of_json_lines_are_text_as_they_stand_and_a_missing_one_is_empty(
 
 @pytest.mark.parametrize(
     ("name", "value", "kind"),
-    [
-        ("a.jsonl", ["a", "b"], "list"), ("a.jsonl", {"a": "b"}, "dict"), ("a.parquet", ["a", "b"], "list"),
-        ("a.parquet", {"a": "b"}, "dict"), ("a.parquet", b"a", "bytes"),
-    ],
-)  # fmt: skip
+    [("a.jsonl", {"a": "b"}, "dict"), ("a.parquet", ["a", "b"], "list"), ("a.parquet", b"a", "bytes")],
+)
 def test_a_value_that_is_no_text_is_named_with_its_row_and_type(tmp_path, name, value, kind):
     if name == "a.parquet":
         pq.write_table(pa.table({"text": [None, value]}), tmp_path / name)
@@ -148,43 +92,23 @@ def test_a_value_that_is_no_text_is_named_with_its_row_and_type(tmp_path, name, 
 
 def test_missing_files_folders_and_damaged_archives_are_named(tmp_path):
     (tmp_path / "cut.txt.gz").write_bytes(gzip.compress(b"a\n" * 9000)[:30])
-    (tmp_path / "cut.txt.xz").write_bytes(lzma.compress(b"a\n" * 9000)[:40])
     whole = gzip.compress(bytes(range(10, 127)) * 900)
     (tmp_path / "hurt.txt.gz").write_bytes(whole[:40] + b"\xff" * 8 + whole[48:])
     for name, message in {
         "none.txt": "no such file",
         "": "is a folder",
         "cut.txt.gz": "damaged compressed",
-        "cut.txt.xz": "damaged compressed",
         "hurt.txt.gz": "damaged compressed",
     }.items():
         with pytest.raises(ValueError, match=message):
             list(text_lines(tmp_path / name))
-    with pytest.raises(ValueError, match="no such file"):
-        len(Corpus.read(tmp_path / "none.csv"))
-    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"text\n" * 9000)[:30])
-    with pytest.raises(ValueError, match=r"cut\.csv\.gz"):
-        len(Corpus.read(tmp_path / "cut.csv.gz"))
     (tmp_path / "notes.md").write_text("Any other suffix is text.\n")
     assert Corpus.read(tmp_path / "notes.md").texts == ["Any other suffix is text."]
     with pytest.raises(ValueError, match="nobody/nothing: no such file, and the data hub cannot be reached"):
         len(Corpus.read("nobody/nothing"))
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.parquet"])
-@pytest.mark.parametrize(
-    "content",
-    [b"text\nfine\nb,c,d\te\tf\n", b"\x00\x01\x02" * 50, b"text\nfine\n" * 20000 + b"x\x00\n"],
-    ids=["ragged", "binary", "late"],
-)
-def test_damaged_tables_are_one_line_that_names_the_file(tmp_path, name, content):
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(ValueError, match=name.replace(".", r"\.")) as caught:
-        len(Corpus.read(tmp_path / name, "text"))
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["empty.jsonl", "empty.json", "empty.parquet", "empty.csv", "empty.tsv", "empty.txt"])
+@pytest.mark.parametrize("name", ["empty.json", "empty.parquet", "empty.csv", "empty.txt"])
 def test_an_empty_file_holds_no_sentence(tmp_path, name):
     (tmp_path / name).write_bytes(b"")
     assert Corpus.read(tmp_path / name).texts == []

@@ -41,13 +41,9 @@ def _stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
     ("text", "expected"),
     [
         ("मौसम ठंडा है, बैंक बंद है।", ["मौसम", "ठंडा", "है", "बैंक", "बंद", "है"]),
-        ("வணக்கம் உலகம்!", ["வணக்கம்", "உலகம்"]),
         ("اَلْعَرَبِيَّةُ لُغَةٌ جَمِيلَةٌ.", ["اَلْعَرَبِيَّةُ", "لُغَةٌ", "جَمِيلَةٌ"]),
-        ("שָׁלוֹם עוֹלָם", ["שָׁלוֹם", "עוֹלָם"]),
         ("می\u200cخواهم\u200c بروم", ["می\u200cخواهم", "بروم"]),
-        ("അവന്\u200d ശ്രീ", ["അവന്\u200d", "ശ്രീ"]),
         ("L'ÉTÉ déjà, à Noël 2024", ["L", "ÉTÉ", "déjà", "à", "Noël", "2024"]),
-        ("Tiếng Việt của tôi", ["Tiếng", "Việt", "của", "tôi"]),
         ("한국어 문장입니다", ["한국어", "문장입니다"]),
         ("don't well-known snake_case __init__", ["don", "t", "well", "known", "snake_case", "init"]),
         ("❤️great 1️⃣ ℹ️ 👩‍🔬 5 km²", ["great", "1", "ℹ", "5", "km²"]),
@@ -68,8 +64,6 @@ def test_words_have_their_marks_in_any_normal_form(text, expected):
         ("人々はラーメンを", ["人々", "々は", "はラ", "ラー", "ーメ", "メン", "ンを"],
          f"Japanese words are character pairs{WITHOUT}; install fugashi for words"),
         ("ที่นี้ covid19", ["ที่นี้", "covid19"], f"Thai words are character pairs{WITHOUT}; install pythainlp for words"),
-        ("ສະບາຍ", ["ສະ", "ະບ", "ບາ", "າຍ"], f"Lao words are character pairs{WITHOUT}"),
-        ("ខ្មែរ", ["ខ្មែ", "មែរ"], f"Khmer words are character pairs{WITHOUT}"),
         ("မြန်မာ", ["မြန်", "န်မာ"], f"Burmese words are character pairs{WITHOUT}"),
     ],
 )  # fmt: skip
@@ -105,15 +99,3 @@ def test_a_segmenter_that_is_installed_cuts_words_and_is_named():
         "Thai words are segmented by pythainlp",
     ]
     assert spans_within(f"A {THAI}", 2, 2 + len(THAI)) == [(2, 8), (8, 13), (13, 18)]
-
-
-@pytest.mark.usefixtures("_stand_ins")
-def test_a_segmenter_without_its_dictionary_counts_as_not_installed(monkeypatch):
-    def fail() -> None:
-        raise RuntimeError("Failed initializing MeCab")
-
-    monkeypatch.setattr(sys.modules["fugashi"], "Tagger", fail)
-    assert words(JAPANESE)[:2] == ["猫が", "が好"]
-    assert word_notes([JAPANESE], ["猫が"]) == [
-        f"Japanese words are character pairs{WITHOUT}; install fugashi for words"
-    ]

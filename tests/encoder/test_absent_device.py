@@ -8,29 +8,22 @@ import ctypes
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from conftest import SENTENCES
 from encoders import IN_FAMILIES, make
-from pretraining_runs import CONFIG, repeated_sentences
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 from training_runs import run_of
-from transformers import AutoTokenizer
 
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.training import pretraining as pretraining
 from cse.training import step
 from cse.training.loop import TrainingLoop
 from cse.training.losses import MomentumQueue
-from cse.training.pretraining import PretrainingSetup
-from cse.training.pretraining_data import POSITIONS_MULTIPLE, MaskedBatch, PretrainConfig, PretrainRequest
-from cse.training.pretraining_model import new_model
 
 GPU = torch.device("cuda:0")
 GUARDS, CUDA, META = "_ZN3c104impl26device_guard_impl_registryE", 1, 14  # c10's registry by device type
@@ -116,57 +109,7 @@ def step_loss(monkeypatch: pytest.MonkeyPatch, mode: FakeTensorMode) -> Callable
     return loss
 
 
-def encode(encoder: TorchEncoder, mode: FakeTensorMode) -> torch.Tensor:
-    """Vectors of `SENTENCES` on `GPU`."""
-    rows = encoder.rows_of(SENTENCES, [encoder.views[0][0]] * len(SENTENCES))
-    on_gpu(encoder, mode)
-    with mode, encoder.inference():
-        return encoder(rows)
-
-
-def check_vectors(vectors: torch.Tensor) -> None:
-    assert (vectors.device, *vectors.shape) == (GPU, len(SENTENCES), 32)
-
-
-@pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
-def test_every_method_encodes(open_backbone, family, name, supervised, mode):
-    check_vectors(encode(make(open_backbone(family), name, supervised), mode))
-
-
 @pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
 def test_every_method_takes_a_training_step(open_backbone, family, name, supervised, step_loss):
     loss = step_loss(make(open_backbone(family), name, supervised))
-    assert (loss.device, loss.shape, loss.requires_grad) == (GPU, (), True)
-
-
-@pytest.mark.parametrize("name", ["promptbert", "dcpcse"])
-def test_a_training_step_is_taken_in_chunks(bert_folder, name, step_loss):
-    assert step_loss(make(str(bert_folder), name), chunk=3).device == GPU
-
-
-@pytest.fixture
-def pretraining_step(
-    bert_folder: Path, mode: FakeTensorMode, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., torch.Tensor]:
-    """The loss that the backward pass of a pretraining step gets; which positions it predicts depends on values."""
-    monkeypatch.setattr(pretraining, "start_accelerator", lambda precision: accelerator(mode))
-    monkeypatch.setattr(pretraining, "configure_for_device", lambda model, device: None)  # it compiles
-    for name in ("positions", "targets"):
-        monkeypatch.setattr(MaskedBatch, name, property(lambda batch: batch.labels.new_zeros(POSITIONS_MULTIPLE)))
-
-    def loss(config: PretrainConfig) -> torch.Tensor:
-        tokenizer, corpus = AutoTokenizer.from_pretrained(bert_folder), repeated_sentences(str(bert_folder))
-        setup = PretrainingSetup(new_model(config, tokenizer, corpus), tokenizer, corpus, corpus)
-        with mode:
-            training = pretraining.start_training(PretrainRequest([], Path(), config), setup)
-        with mode, pytest.raises(BackwardPass) as reached:
-            pretraining.take_step(training, 0)
-        return reached.value.args[0]
-
-    return loss
-
-
-@pytest.mark.parametrize("changes", [{}, {"accumulate": 2}, {"untied": True}], ids=str)
-def test_a_pretraining_step_is_taken(pretraining_step, changes):
-    loss = pretraining_step(replace(CONFIG, **changes))
     assert (loss.device, loss.shape, loss.requires_grad) == (GPU, (), True)

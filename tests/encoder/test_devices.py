@@ -1,14 +1,12 @@
 """Devices and precisions: what is there is taken, what is not is refused, and how near bfloat16 is."""
 
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from bf16 import openvino_has_bf16
-from command_line import refused, run
+from command_line import run
 from conftest import SENTENCES
 from encoders import DISTINCT, make
 
@@ -17,7 +15,6 @@ from cse.encoder import devices
 from cse.encoder.devices import available, best_device, computes_in_bf16, device_of, in_precision
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
-from cse.training.resume import start_accelerator
 
 
 @pytest.fixture
@@ -53,56 +50,24 @@ def test_a_number_counts_the_gpus_that_are_there(accelerator):
         device_of("cuda:2")
 
 
-@pytest.mark.parametrize("device", ["cuda", "cuda:0", "mps", "gpu", 3])
+@pytest.mark.parametrize("device", ["cuda:0", "gpu"])
 def test_a_device_that_is_not_there_is_refused_in_a_line(accelerator, bert_folder, device):
     accelerator(None)
-    message = f"^`device` is '{device}', which is not available; choose from cpu$"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"^`device` is '{device}', which is not available; choose from cpu$"):
         cse.load(str(bert_folder), device=device, backend="torch")
-    with pytest.raises(ValueError, match=message):
-        cse.load(str(bert_folder), device="cpu", backend="torch").encode("a dog", device=device)
 
 
-def test_a_wrong_variable_is_named(accelerator, monkeypatch):
-    accelerator(None)
-    monkeypatch.setenv("CSE_DEVICE", "tpu9")
-    with pytest.raises(ValueError, match=r"^CSE_DEVICE is 'tpu9', which is not available"):
-        best_device()
-
-
-@pytest.mark.parametrize("model", [3, None, ["simcse"], b"simcse"])
-def test_what_is_no_name_is_refused_with_the_choices(model):
-    with pytest.raises(ArtefactError, match=r"^model is .*, not a name; choose simcse, .* or a hub id$"):
-        cse.load(model, backend="torch")
-
-
-def test_a_path_is_a_name(bert_folder):
-    assert cse.load(Path(bert_folder), backend="torch").name == cse.load(str(bert_folder), backend="torch").name  # type: ignore[arg-type]
-
-
-CPU = "cpu"
+def test_what_is_no_name_is_refused_with_the_choices():
+    with pytest.raises(ArtefactError, match=r"^model is None, not a name; choose simcse, "):
+        cse.load(None, backend="torch")  # type: ignore[arg-type]
 
 
 def test_auto_is_bf16_where_the_processor_is_fast_at_it(monkeypatch):
     for names, fast in ((["AVX2"], False), (["AVX2", "AVX512-BF16"], True), (["AMX"], True), ([], False)):
         monkeypatch.setattr(devices, "extensions", lambda names=names: names)
-        assert [computes_in_bf16(word, CPU) for word in ("auto", "no", "bf16")] == [fast, False, True]
+        assert [computes_in_bf16(word, "cpu") for word in ("auto", "no", "bf16")] == [fast, False, True]
     with pytest.raises(ValueError, match="`precision` is 'half'; choose from auto, no, bf16, int8"):
-        computes_in_bf16("half", CPU)
-
-
-@pytest.mark.parametrize(("generation", "fast"), [(7, False), (8, True)])  # a T4 emulates bfloat16, an A100 has it
-def test_auto_is_bf16_on_a_gpu_that_has_it_and_not_on_one_that_emulates_it(generation, fast, monkeypatch):
-    monkeypatch.setattr(torch.version, "hip", None)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(major=generation))
-    monkeypatch.setattr(torch.cuda, "_check_bf16_tensor_supported", lambda device: True)
-    monkeypatch.setattr("accelerate.Accelerator", SimpleNamespace)
-    device = "cuda:0"
-    assert [computes_in_bf16(word, device) for word in ("auto", "no", "bf16")] == [fast, False, True]
-    chosen = [start_accelerator(word).mixed_precision for word in ("auto", "no", "bf16")]
-    assert chosen == ["bf16" if fast else "no", "no", "bf16"]
+        computes_in_bf16("half", "cpu")
 
 
 @pytest.mark.parametrize(("name", "supervised"), DISTINCT)
@@ -120,11 +85,10 @@ def test_every_method_encodes_in_bf16_and_gives_float32_that_are_near(bert_folde
 def test_the_command_encodes_exactly_unless_it_is_asked(bert_folder, tmp_path):
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
     options = ("--model", bert_folder, "--input", tmp_path / "text.txt", "--output", tmp_path / "v.npy")
-    by_option = {}
-    for words in ((), ("--precision", "no"), ("--precision", "bf16")):
+    vectors = []
+    for words in ((), ("--precision", "bf16")):
         assert run("encode", *options, *words).exit_code == 0
-        by_option[words[-1:]] = np.load(tmp_path / "v.npy")
-    np.testing.assert_array_equal(by_option[()], by_option["no",])
-    assert np.abs(by_option[()] - by_option["bf16",]).max() < 0.1
-    assert not (openvino_has_bf16() and np.array_equal(by_option[()], by_option["bf16",]))
-    refused(run("encode", *options, "--precision", "fp8"), 2, "unknown precision", "bf16")
+        vectors.append(np.load(tmp_path / "v.npy"))
+    np.testing.assert_array_equal(vectors[0], cse.load(str(bert_folder)).encode(SENTENCES))
+    assert np.abs(vectors[0] - vectors[1]).max() < 0.1
+    assert not (openvino_has_bf16() and np.array_equal(*vectors))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import subprocess
-import sys
 from functools import cache
 from threading import Thread
 from typing import Any
@@ -13,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT, SENTENCES, WORDS
+from conftest import SENTENCES, WORDS
 from encoders import make, reading
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import cse
 from cse.analysis.calibration import input_notes
-from cse.encoder.rows import CHARACTERS_PER_TOKEN, plain_ids, readable, shortened
-from cse.methods.catalogue import METHODS, UNTRAINED
+from cse.encoder.rows import CHARACTERS_PER_TOKEN, shortened
+from cse.methods.catalogue import UNTRAINED
 from cse.methods.method import When
 from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
 
@@ -68,11 +66,9 @@ def test_static_output_is_the_mean_of_the_decoders_rows(bert_folder, tmp_path):
 
 def test_the_mask_survives_a_sentence_of_ten_thousand_words(backbone):
     for name in ("promptbert", "dcpcse", "conpvp"):
-        encoder = make(backbone, name)
-        vectors = encoder.encode(["dog " * 10_000, "the dog"])
+        vectors = make(backbone, name).encode(["dog " * 10_000, "the dog"])
         assert np.isfinite(vectors).all()
         assert np.abs(vectors[0] - vectors[1]).max() > 1e-3
-        assert len(encoder.tokenise(["dog " * 10_000], [encoder.views[0][0]])[0]) == encoder.max_content
 
 
 ODD = [
@@ -80,21 +76,16 @@ ODD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "read"), [("a\x00dog", "a dog"), ("a \ud800 dog\udfff", "a ? dog?"), ("\x00", " ")], ids=ascii
-)
+@pytest.mark.parametrize(("text", "read"), [("a\x00dog", "a dog"), ("a \ud800 dog\udfff", "a ? dog?")], ids=ascii)
 def test_nul_is_a_space_and_half_a_surrogate_a_question_mark_to_everything(bert_folder, text, read):
     encoder = make(str(bert_folder), "promptbert")
-    assert readable(text) == read
-    assert readable(read) == read
     np.testing.assert_array_equal(encoder.encode(text), encoder.encode(read))
     np.testing.assert_array_equal(encoder.encode([text], prompt="a\x00"), encoder.encode([read], prompt="a "))
     assert encoder.top_tokens(text) == encoder.top_tokens(read)
     assert input_notes(encoder, text) == input_notes(encoder, read)
-    assert plain_ids(encoder.tokenizer, [text]) == plain_ids(encoder.tokenizer, [read])
 
 
-@pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp"])
+@pytest.mark.parametrize("name", ["promptbert", "dcpcse"])
 def test_odd_text_gives_finite_vectors_and_leaves_its_neighbours_alone(backbone, name):
     encoder = make(backbone, name)
     alone = encoder.encode(SENTENCES[0])
@@ -117,8 +108,6 @@ def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_fold
     assert [p for _, p in predictions] == sorted((p for _, p in predictions), reverse=True)
     assert not {token for token, _ in predictions} & set(tokenizer.all_special_tokens)
     assert encoder.top_tokens("the dog", k=8) != predictions
-    with pytest.raises(ValueError, match="k is 0"):
-        encoder.top_tokens("the dog", k=0)
 
 
 def test_top_tokens_take_another_template(bert_folder):
@@ -136,23 +125,11 @@ def test_top_tokens_take_another_template(bert_folder):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("it is [X]", r"needs a \[MASK\]"),
-        ("[X] [P] [MASK]", r"no learned \[P\]"),
-        ("big " * 90 + "[X] [MASK]", "no position"),
-    ],
+    ("text", "message"), [("it is [X]", r"needs a \[MASK\]"), ("big " * 90 + "[X] [MASK]", "no position")]
 )
-def test_a_template_without_mask_room_or_plain_words_is_refused(bert_folder, text, message):
+def test_a_template_without_mask_or_room_is_refused(bert_folder, text, message):
     with pytest.raises(ValueError, match=message):
         cse.load(str(bert_folder), backend="torch").top_tokens("the dog", template=Template(text))
-
-
-def test_a_prefix_that_leaves_no_room_is_refused(bert_folder):
-    with pytest.raises(ValueError, match="leave no position"):
-        reading(str(bert_folder), METHODS["dcpcse"].replaced(prefix=70))
-    with pytest.raises(ValueError, match=r"its prefix \(1,000,000,000\) leaves no position"):  # none of them is made
-        reading(str(bert_folder), METHODS["dcpcse"].replaced(prefix=10**9))
 
 
 def test_the_denoised_tokens_are_what_the_sentence_adds_to_the_template(bert_folder):
@@ -194,42 +171,10 @@ def test_threads_that_tokenise_otherwise_do_not_cut_each_others_sentences(bert_f
 
 PIECES = {
     "words": [f"{word}{end}" for word in (*WORDS, "playingfoo") for end in (" ", ", ", "\n", "")],
-    "letters": list("abcdefghijklmnop"),
     "ideographs": ["中", "文", "的", "句", "。", "，", "カ", "ナ", "\u3099", "豈"],
     "combining marks": ["e", "a ", "\u0301", "\u0323", "=\u0338", "ö", "가", "\u1100\u1161", "\u11a8"],
     "long words": ["cat" * 40, "x" * 101, " ", "-", " the"],
 }
-
-
-def uncut(tokenizer: Any, text: str, limit: int) -> list[int]:
-    return list(tokenizer(text, add_special_tokens=False, truncation=True, max_length=limit)["input_ids"])
-
-
-FIRST_OPENED = """
-import sys
-from threading import Thread
-
-import cse
-
-
-def opened():
-    print(cse.load(sys.argv[1], "mean", backend="torch").fingerprint)
-
-
-threads = [Thread(target=opened) for _ in range(4)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-opened()
-"""
-
-
-def test_the_first_models_of_a_process_may_be_opened_by_several_threads(bert_folder):
-    """transformers is imported meanwhile; what is opened later must be right, too."""
-    command = [sys.executable, "-c", FIRST_OPENED, str(bert_folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [cse.load(str(bert_folder), "mean").fingerprint] * 5, done.stderr
 
 
 def test_a_long_text_has_the_ids_of_the_whole_and_little_of_it_is_read(backbone):
@@ -240,5 +185,6 @@ def test_a_long_text_has_the_ids_of_the_whole_and_little_of_it_is_read(backbone)
         text = "".join(random.Random(20261123).choices(PIECES[kind], k=10_000))[:10_000]
         for limit in (1, 9, encoder.max_content):
             assert len(shortened(text, encoder.tokenizer, limit)) <= CHARACTERS_PER_TOKEN * (limit + 1), (kind, side)
-            ids = encoder.tokenise([text], [template], limit)
-            assert ids == [uncut(encoder.tokenizer, text, limit)], (kind, side)
+            (ids,) = encoder.tokenise([text], [template], limit)
+            whole = encoder.tokenizer(text, add_special_tokens=False, truncation=True, max_length=limit)
+            assert list(ids) == list(whole["input_ids"]), (kind, side)

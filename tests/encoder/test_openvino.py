@@ -11,20 +11,16 @@ import pytest
 import torch
 from bf16 import openvino_has_bf16
 from conftest import ROOT, SENTENCES
-from encoders import IN_FAMILIES, make, reading
+from encoders import IN_FAMILIES, make
 from transformers import AutoModel, AutoTokenizer
 
 import cse
-from cse.analysis.template_lab import under
 from cse.encoder.backbone import load_backbone
 from cse.encoder.devices import in_precision
 from cse.encoder.openvino_encoder import OpenVinoEncoder
-from cse.encoder.stored_backbone import UnsupportedError, read_backbone
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
-from cse.methods.catalogue import METHODS, UNTRAINED
-from cse.methods.method import Pooling
-from cse.methods.templates import MEANS
+from cse.methods.catalogue import UNTRAINED
 
 TEXTS = [*SENTENCES, "", " ", "[MASK]", "a", "the dog " * 60, "naïve Ünïcode 中文 \x00 \ud800", "the [CLS] cat"]
 
@@ -53,13 +49,6 @@ def test_vectors_words_and_fingerprints_of_every_method_are_pytorchs(open_backbo
     assert other.max_seq_length == ours.max_seq_length
 
 
-def test_an_encoder_says_what_it_is(bert_folder):
-    encoder = cse.load(str(bert_folder), "prompt", backend="openvino")
-    assert repr(encoder) == "Encoder('bert-prompt', 32 dimensions, OpenVINO, read at [MASK])"
-    encoder = cse.load(str(bert_folder), "first-last", backend="torch")
-    assert repr(encoder) == "Encoder('bert-first-last', 32 dimensions, PyTorch, first-last pooling)"
-
-
 @pytest.mark.parametrize("pooling", [name for name in UNTRAINED if name != "pooler"])
 def test_vectors_of_every_pooling_are_pytorchs(bert_folder, pooling):
     ours, other = (cse.load(str(bert_folder), pooling, backend=backend) for backend in ("torch", "openvino"))
@@ -70,7 +59,7 @@ def test_vectors_of_every_pooling_are_pytorchs(bert_folder, pooling):
     assert [word for word, _ in words[0]] == [word for word, _ in words[1]]
 
 
-@pytest.mark.parametrize("size", [1, 3, None])
+@pytest.mark.parametrize("size", [3, None])
 def test_a_vector_is_the_same_in_a_batch_of_any_size_and_order(bert_folder, size):
     encoder = cse.load(str(bert_folder), backend="openvino")
     alone = np.array([encoder.encode(text) for text in TEXTS])
@@ -125,11 +114,17 @@ def test_a_model_without_a_head_has_vectors_but_no_words(bert_folder, tmp_path):
 
 def test_a_stored_pooler_is_pytorchs(backbone, tmp_path):
     torch.manual_seed(5)
-    AutoModel.from_pretrained(backbone).save_pretrained(tmp_path)  # with a new pooler
-    AutoTokenizer.from_pretrained(backbone).save_pretrained(tmp_path)
+    model, tokenizer = AutoModel.from_pretrained(backbone).eval(), AutoTokenizer.from_pretrained(backbone)
+    model.save_pretrained(tmp_path)  # with a new pooler
+    tokenizer.save_pretrained(tmp_path)
+    with torch.no_grad():
+        expected = [model(**tokenizer(text, return_tensors="pt")).pooler_output[0].numpy() for text in SENTENCES]
     ours, other = (cse.load(str(tmp_path), "pooler", backend=backend) for backend in ("torch", "openvino"))
-    np.testing.assert_allclose(other.encode(TEXTS), ours.encode(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(ours.encode(SENTENCES), expected, atol=1e-5)
+    np.testing.assert_allclose(other.encode(SENTENCES), expected, atol=1e-5)
     assert other.fingerprint == ours.fingerprint
+    with pytest.raises(ArtefactError, match="its files hold no pooler"):
+        cse.load(backbone, "pooler", backend="torch")
 
 
 def test_what_openvino_cannot_run_is_opened_by_pytorch_or_refused_in_one_line(bert_folder, tmp_path):
@@ -137,21 +132,9 @@ def test_what_openvino_cannot_run_is_opened_by_pytorch_or_refused_in_one_line(be
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
-    reasons = {
-        "its activation is gelu_new": {"hidden_act": "gelu_new"},
-        "its decoder is not tied": {"tie_word_embeddings": False},
-        "a distilbert model": {"model_type": "distilbert"}, "more layers than its weights": {"num_hidden_layers": 100},
-        "not those of its configuration": {"num_hidden_layers": 1},
-    }  # fmt: skip
-    for reason, changes in reasons.items():
-        (tmp_path / "config.json").write_text(json.dumps({**config, **changes}))
-        with pytest.raises(UnsupportedError, match=reason):
-            read_backbone(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps({**config, "hidden_act": "gelu_new"}))
     assert cse.load(str(tmp_path), "mean").backend == "torch"
-    with pytest.raises(
-        ValueError, match=r"OpenVINO cannot run it \(its activation is gelu_new\); give `backend` torch"
-    ):
+    with pytest.raises(ValueError, match=r"OpenVINO cannot run it \(its activation is gelu_new\)"):
         cse.load(str(tmp_path), "mean", backend="openvino")
 
 
@@ -178,12 +161,3 @@ def test_a_wrong_backend_or_device_is_refused(bert_folder):
         cse.load(str(bert_folder), backend="onnx")
     with pytest.raises(ValueError, match="`device` is 'cuda', but OpenVINO runs on the CPU"):
         cse.load(str(bert_folder), backend="openvino").encode("a dog", device="cuda")
-    with pytest.raises(ValueError, match="leaves no position for the sentence"):
-        OpenVinoEncoder.open(bert_folder, METHODS["dcpcse"].replaced(prefix=9999), name="x", backbone="")
-
-
-def test_a_template_without_slots_reads_an_encoder_with_slots(bert_folder):
-    ours, other = both(make(str(bert_folder), "conpvp"))
-    np.testing.assert_allclose(under(other, MEANS).encode(SENTENCES), under(ours, MEANS).encode(SENTENCES), atol=1e-5)
-    assert other.reading.pooling is Pooling.TOKEN
-    assert reading(str(bert_folder), UNTRAINED["mean"]).backend == "torch"

@@ -1,6 +1,5 @@
 """Encoders as models of LangChain and MTEB, with those libraries, and what is said where one is missing."""
 
-import builtins
 import sys
 from pathlib import Path
 from typing import Any
@@ -107,22 +106,3 @@ def test_mteb_prompts_queries_and_documents(encoder):
     for kind, before in ((None, ""), (PromptType.query, "a dog : "), (PromptType.document, "the ")):
         rows = model.encode(batches, prompt_type=kind, batch_size=4, **where)
         np.testing.assert_allclose(rows, encoder.encode([before + text for text in SENTENCES]), atol=1e-6)
-
-
-@pytest.mark.parametrize(("adapter", "package"), [("mteb", "mteb"), ("langchain", "langchain-core")])
-def test_a_missing_package_is_named_with_the_command(monkeypatch, encoder, adapter, package):
-    real, missing = builtins.__import__, package.replace("-", "_")
-
-    def importing(name: str, *args: Any) -> Any:
-        if name.startswith(missing):
-            raise ModuleNotFoundError(f"No module named {absent!r}", name=absent)
-        return real(name, *args)
-
-    monkeypatch.delitem(sys.modules, "cse.adapters.langchain_embeddings", raising=False)
-    monkeypatch.setattr(builtins, "__import__", importing)
-    absent = missing
-    with pytest.raises(ImportError, match=f"^{package} is not installed; run `pip install {package}`$"):
-        getattr(adapters, adapter)(encoder)
-    absent = "polars"  # something that the package needs is another's message
-    with pytest.raises(ModuleNotFoundError, match="polars"):
-        getattr(adapters, adapter)(encoder)

@@ -20,11 +20,9 @@ from tokenizers import Tokenizer
 from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 import cse
-from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.catalogue import METHODS, UNTRAINED
 from cse.models.export import export_model
-from cse.models.loading import on_torch
 from cse.models.names import Kind, resolve
 
 SIZES: dict[str, Any] = {
@@ -102,13 +100,19 @@ def test_a_folder_is_read_as_its_modules_say(folder_of, kind, tmp_path):
     folder, mode = folder_of(kind, head=False), MODES[kind]
     with_pipeline(folder, [TRANSFORMER, POOLING], {"pooling_mode": mode}, length=8)
     (folder / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"query": "the park : "}}))
-    encoder = cse.load(str(folder))
+    encoder: Any = cse.load(str(folder))
     assert (encoder.backend, encoder.max_seq_length, encoder.dim) == ("torch", 8, 32)
     expected = [READ[mode](states_of(folder, text, 8)) for text in TEXTS]
     np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
     if find_spec("onnxruntime"):
-        np.testing.assert_allclose(by_onnx(load_torch(folder), tmp_path / "onnx", TEXTS), expected, atol=1e-5)
-    export_model(load_torch(folder), "sentence-transformers", tmp_path / "export")
+        import onnxruntime
+
+        export_model(encoder, "onnx", tmp_path / "onnx")
+        session = onnxruntime.InferenceSession(str(tmp_path / "onnx" / "onnx" / "model.onnx"))
+        tokenizer = AutoTokenizer.from_pretrained(tmp_path / "onnx")
+        inputs = tokenizer(TEXTS, padding=True, truncation=True, return_tensors="np")
+        np.testing.assert_allclose(session.run(["sentence_embedding"], dict(inputs))[0], expected, atol=1e-5)
+    export_model(encoder, "sentence-transformers", tmp_path / "export")
     np.testing.assert_allclose(cse.load(str(tmp_path / "export")).encode(TEXTS), expected, atol=1e-5)
     query = READ[mode](states_of(folder, f"the park : {TEXTS[0]}", 8))
     converted = cse.load(str(folder), backend="openvino")
@@ -119,78 +123,18 @@ def test_a_folder_is_read_as_its_modules_say(folder_of, kind, tmp_path):
         np.testing.assert_allclose(opened.encode_query(TEXTS[0]), query, atol=1e-5)
 
 
-def by_onnx(encoder: TorchEncoder, folder: Path, texts: list[str]) -> np.ndarray:
-    """The vectors of an encoder by onnxruntime."""
-    import onnxruntime
-
-    export_model(encoder, "onnx", folder)
-    session = onnxruntime.InferenceSession(str(folder / "onnx" / "model.onnx"))
-    assert [output.shape[1:] for output in session.get_outputs()] == [[encoder.dim], ["tokens", encoder.width]]
-    inputs = AutoTokenizer.from_pretrained(folder)(texts, padding=True, truncation=True, return_tensors="np")
-    return session.run(["sentence_embedding"], dict(inputs))[0]
-
-
-def load_torch(folder: Path) -> TorchEncoder:
-    encoder = cse.load(str(folder), backend="torch")
-    assert isinstance(encoder, TorchEncoder)
-    return encoder
-
-
 def random_copy(source: Path, target: Path) -> Path:
     AutoModel.from_pretrained(source).save_pretrained(target)
     AutoTokenizer.from_pretrained(source).save_pretrained(target)
     return target
 
 
-def with_layers(folder: Path) -> tuple[Path, Callable[[np.ndarray], np.ndarray]]:
-    """Add layers to a folder with a mean, and return what they compute of a vector."""
-    rng = np.random.default_rng(3)
-    first, second, norm = (rng.normal(size=size).astype(np.float32) for size in ((12, 32), (6, 12), 6))
-    shift = rng.normal(size=12).astype(np.float32)
-    written = {
-        "2_Dense": ({"in_features": 32, "out_features": 12}, {"linear.weight": first, "linear.bias": shift}),
-        "4_Dense": (
-            {"in_features": 12, "out_features": 6, "bias": False, "activation_function": "torch.nn.Identity"},
-            {"linear.weight": second},
-        ),
-        "5_LayerNorm": ({"dimension": 6}, {"norm.weight": norm, "norm.bias": norm + 1}),
-    }  # fmt: skip
-    for name, (config, arrays) in written.items():
-        (folder / name).mkdir()
-        (folder / name / "config.json").write_text(json.dumps(config))
-        save_file(arrays, folder / name / "model.safetensors")
-    paths = ["2_Dense", "3_Normalize", "4_Dense", "5_LayerNorm", "6_Normalize"]
-    more = [{"path": path, "type": f"sentence_transformers.models.{path[2:]}"} for path in paths]
-    with_pipeline(folder, [TRANSFORMER, POOLING, *more], {"pooling_mode": "mean"})
-
-    def headed(vector: np.ndarray) -> np.ndarray:
-        inner = np.tanh(first @ vector + shift)
-        inner = second @ (inner / np.linalg.norm(inner))
-        inner = norm * (inner - inner.mean()) / np.sqrt(inner.var() + 1e-5) + norm + 1
-        return inner / np.linalg.norm(inner)
-
-    return folder, headed
-
-
-@pytest.mark.parametrize(("kind", "backend"), [("bert", "openvino"), ("bert", "torch"), ("mpnet", "auto")])
-def test_layers_after_the_pooling_are_obeyed_in_their_order(bert_folder, tmp_path, kind, backend):
-    model = tmp_path / "model"
-    random_copy(bert_folder, model) if kind == "bert" else random_model(kind, model, bert_folder, head=False)
-    folder, headed = with_layers(model)
-    expected = [headed(READ["mean"](states_of(folder, text))) for text in TEXTS]
-    encoder = cse.load(str(folder), backend=backend)
-    assert encoder.dim == 6
-    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
-    export_model(load_torch(folder), "sentence-transformers", tmp_path / "export")
-    opened = cse.load(str(tmp_path / "export"), backend=backend)
-    np.testing.assert_allclose(opened.encode(TEXTS), expected, atol=1e-5)
-    if find_spec("onnxruntime"):
-        np.testing.assert_allclose(by_onnx(load_torch(folder), tmp_path / "onnx", TEXTS), expected, atol=1e-5)
-    with pytest.raises(ArtefactError, match=r"has a layer after its pooling \(2_Dense\), which training would leave"):
-        cse.train("simcse", SENTENCES, output=tmp_path / "run", backbone=str(folder))
-
-
-TRAINED = [(kind, "promptbert") for kind in ARCHITECTURES]
+TRAINED = [
+    ("mpnet", "promptbert"),
+    ("distilbert", "promptbert"),
+    ("modernbert", "conpvp"),
+    ("deberta-v2", "promptbert"),
+]
 TRAINED += [("modernbert", "conpvp"), ("electra", "esimcse"), ("albert", "consert"), ("qwen3", "simcse")]
 
 
@@ -230,19 +174,15 @@ def test_a_backbone_without_dropout_gets_it_for_training(folder_of, tmp_path):
     assert json.loads((run / "cse_checkpoint.json").read_text())["settings"]["dropout"] == 0.1
 
 
-def static_model(folder: Path, bert_folder: Path, **changes: Any) -> tuple[Path, np.ndarray]:
+def static_model(folder: Path, bert_folder: Path) -> tuple[Path, np.ndarray]:
     """Write a model2vec folder whose tokens share rows and have weights; return each token's own row."""
     folder.mkdir()
     (folder / "tokenizer.json").write_text((bert_folder / "tokenizer.json").read_text())
     tokens = Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab_size()
     rng = np.random.default_rng(5)
     rows, mapping, weights = rng.normal(size=(30, 8)), rng.integers(30, size=tokens), rng.random(tokens)
-    arrays: dict[str, Any] = {
-        "embeddings": rows.astype(np.float16),
-        "mapping": mapping.astype(np.int32),
-        "weights": weights,
-    }
-    save_file({**arrays, **changes}, folder / "model.safetensors")
+    arrays = {"embeddings": rows.astype(np.float16), "mapping": mapping.astype(np.int32), "weights": weights}
+    save_file(arrays, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps({"model_type": "model2vec", "normalize": True}))
     return folder, arrays["embeddings"].astype(np.float64)[mapping] * weights[:, None]
 
@@ -258,14 +198,10 @@ def test_static_embeddings_are_the_mean_of_their_tokens(bert_folder, tmp_path):
     encoder = cse.load(str(folder), device="cpu", backend="torch")
     np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-6)
     assert (encoder.backend, resolve(str(folder)).kind) == ("static", Kind.STATIC)
-    with pytest.raises(ArtefactError, match="is a table of static embeddings, without layers to train; give a backb"):
+    with pytest.raises(ArtefactError, match="is a table of static embeddings, without layers to train"):
         cse.train("simcse", SENTENCES, output=tmp_path / "run", backbone=str(folder))
     with pytest.raises(ArtefactError, match="predicts no words"):
         encoder.top_tokens("a dog")
-    with pytest.raises(
-        ValueError, match=r"is a table of static embeddings, which has no layers .*; other tools open its folder"
-    ):
-        on_torch(encoder)
 
 
 def test_a_static_embedding_of_sentence_transformers_opens(bert_folder, tmp_path):
@@ -276,18 +212,12 @@ def test_a_static_embedding_of_sentence_transformers_opens(bert_folder, tmp_path
     np.testing.assert_allclose(encoder.encode_query(TEXTS), theirs.encode_query(TEXTS), atol=1e-6)
 
 
-def test_a_damaged_static_table_is_refused(bert_folder, tmp_path):
-    folder, _ = static_model(tmp_path / "static", bert_folder, mapping=np.array([99], np.int32))
-    with pytest.raises(ArtefactError, match="its mapping or weights do not fit its embeddings; copy it again"):
-        cse.load(str(folder))
-
-
 @pytest.mark.parametrize(
     ("kinds", "model_type", "message"),
     [
-        (["Router"], "SentenceTransformer", r"has several routes \(Router\); give the folder of one of them"),
-        (["Transformer"], "CrossEncoder", "is a CrossEncoder, which scores pairs of texts; give a model of dense"),
-        (["Transformer", "SpladePooling"], "SparseEncoder", "is a sparse encoder .*; give a model of dense sentence"),
+        (["Router"], "SentenceTransformer", "has several routes"),
+        (["Transformer"], "CrossEncoder", "is a CrossEncoder"),
+        (["Transformer", "SpladePooling"], "SparseEncoder", "is a sparse encoder"),
     ],
 )
 def test_other_models_of_sentence_transformers_are_refused_by_name(bert_folder, tmp_path, kinds, model_type, message):

@@ -14,7 +14,7 @@ from encoders import IN_FAMILIES, make
 from huggingface_hub import constants
 from released import into_cache
 from safetensors.torch import load_file, save_file
-from transformers import BertConfig, BertForMaskedLM, BertTokenizer, DistilBertConfig, DistilBertForMaskedLM
+from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 import cse
 import cse.models.checkpoint
@@ -59,44 +59,6 @@ def test_dcpcse_on_bert_base_stores_exactly_the_papers_294912_numbers(tmp_path):
     assert (tmp_path / "model" / "model.safetensors").stat().st_size < 1.2 * 2**20
 
 
-def test_int8_checkpoints_hold_rounded_differences_from_the_backbone(bert_folder, tmp_path):
-    """Each number lies within half a level of its row, and what the backbone does not have stays float16."""
-    encoder = make(str(bert_folder), "promptbert", supervised=True)
-    encoder.select_learned(freeze_embeddings=True)
-    start = {name: tensor.detach().clone() for name, tensor in encoder.learned().items()}
-    torch.manual_seed(0)
-    with torch.no_grad():
-        for tensor in encoder.learned().values():
-            tensor += 0.01 * torch.randn_like(tensor)
-    save(encoder, tmp_path / "model", {}, storage=Storage.INT8)
-    loaded = load(str(tmp_path / "model"), backend="torch")
-    for name, rounded in loaded.learned().items():
-        original, bound = encoder.learned()[name].detach(), 1e-3
-        if original.dim() == 2 and name.startswith("backbone."):
-            step = (original - start[name]).abs().amax(1, keepdim=True) / 127
-            bound = 0.5 * step + 1e-7
-        assert bool(((rounded.detach() - original).abs() <= bound).all()), name
-    stored = load_file(tmp_path / "model" / "model.safetensors")
-    assert {tensor.dtype for key, tensor in stored.items() if key.endswith(".difference")} == {torch.int8}
-    assert {tensor.dtype for key, tensor in stored.items() if "." in key and tensor.dim() == 1} == {torch.float16}
-    config = json.loads((tmp_path / "model" / "config.json").read_text())
-    assert (config["format"], config["storage"]) == (2, "int8")  # which a version before it refuses
-    assert config["learned_numbers"] == sum(tensor.numel() for tensor in start.values())
-
-
-def test_differences_are_never_taken_from_another_backbone(bert_folder, tmp_path):
-    folder = Path(shutil.copytree(bert_folder, tmp_path / "backbone"))
-    encoder = make(str(folder), "simcse")
-    model, _ = load_backbone(folder)
-    with torch.no_grad():
-        model.get_input_embeddings().weight[7] += 1
-    model.save_pretrained(folder)
-    with pytest.raises(ArtefactError, match=r"changed since training began .* store float16"):
-        save(encoder, tmp_path / "model", {}, storage=Storage.INT8)
-    assert not (tmp_path / "model").exists()
-    save(encoder, tmp_path / "model", {}, storage=Storage.FLOAT16)
-
-
 @pytest.fixture
 def checkpoint(bert_folder: Path, tmp_path: Path) -> Path:
     backbone = Path(shutil.copytree(bert_folder, tmp_path / "backbone"))
@@ -122,22 +84,11 @@ def test_broken_checkpoints_are_refused_with_the_cure(checkpoint):
     weights = "model.safetensors"
     broken(lambda f: (f / weights).write_bytes((f / weights).read_bytes()[:200]), "damaged")
     broken(lambda f: (f / weights).unlink(), "no model.safetensors")
-    for name in ("prefix", "other"):
-        broken(lambda f, name=name: save_file({name: torch.zeros(1)}, f / weights), "its sha256 is not")
+    broken(lambda f: save_file({"prefix": torch.zeros(1)}, f / weights), "its sha256 is not")
+    broken(lambda f: edit_config(f, format=99), "checkpoint format 99")
     edit_config(checkpoint, sha256={})  # as an earlier version wrote it
     broken(lambda f: save_file({"prefix": torch.full((1,), torch.inf)}, f / weights), "prefix holds a number that is n")
     broken(lambda f: save_file({"prefix": torch.zeros(16, 3)}, f / weights), r"prefix is \(16, 3\)")
-    broken(lambda f: save_file({"other": torch.zeros(1)}, f / weights), "tensors do not fit dcpcse")
-    broken(lambda f: edit_config(f, format=99), "checkpoint format 99")
-    broken(lambda f: edit_config(f, backbone={"name": "bundled"}), "fingerprint")
-    broken(lambda f: (f / "config.json").write_text("{"), "damaged")
-    broken(lambda f: edit_config(f, method={"name": "x"}), "not a checkpoint of this project")
-    method = json.loads((checkpoint / "config.json").read_text())["method"]
-    broken(lambda f: edit_config(f, method={**method, "views": []}), "has no views")
-    broken(lambda f: edit_config(f, method={**method, "prefix": "16"}), "prefix '16'")
-    broken(lambda f: edit_config(f, method={**method, "prefix": -1}), "prefix -1")
-    broken(lambda f: edit_config(f, backbone="bundled"), "not a checkpoint of this project")
-    broken(lambda f: (f / "model.safetensors.index.json").write_text("{}"), "no weight_map")
 
 
 def test_a_changed_backbone_is_noticed(checkpoint, tmp_path):
@@ -147,20 +98,6 @@ def test_a_changed_backbone_is_noticed(checkpoint, tmp_path):
     model.save_pretrained(tmp_path / "backbone")
     with pytest.raises(ArtefactError, match="but that is now"):
         load(str(checkpoint), backend="torch")
-
-
-def test_a_backbone_that_lacks_weights_or_is_of_another_family_is_refused(tmp_path, bert_folder):
-    shutil.copytree(bert_folder, tmp_path / "part")
-    tensors = load_file(tmp_path / "part" / "model.safetensors")
-    del tensors["bert.encoder.layer.1.output.dense.weight"]
-    save_file(tensors, tmp_path / "part" / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ArtefactError, match=r"lacks weights.*layer\.1\.output\.dense\.weight"):
-        load(str(tmp_path / "part"), backend="torch")
-    shutil.copytree(bert_folder, tmp_path / "distil")
-    small = DistilBertConfig(vocab_size=50, dim=8, n_layers=1, n_heads=1, hidden_dim=8)
-    DistilBertForMaskedLM(small).save_pretrained(tmp_path / "distil")
-    with pytest.raises(ArtefactError, match="its model has 50 embeddings"):
-        load(str(tmp_path / "distil"), backend="torch")
 
 
 def test_a_checkpoint_on_a_hub_backbone_records_the_commit_and_opens_at_it(tmp_path, bert_folder):
@@ -182,13 +119,7 @@ def test_a_checkpoint_on_a_hub_backbone_records_the_commit_and_opens_at_it(tmp_p
 DEV = [(float(number % 6), *pair) for number, pair in enumerate(combinations(SENTENCES, 2))]
 
 
-def start(folder: Path, backend: str = "torch"):
-    return open_model(replace(resolve(str(folder)), kind=Kind.START), backend=backend)
-
-
-@pytest.mark.parametrize(
-    ("method", "supervised"), [("simcse", False), ("dcpcse", False), ("conpvp", False), ("promptbert", True)]
-)
+@pytest.mark.parametrize(("method", "supervised"), [("dcpcse", False), ("promptbert", True)])
 def test_a_start_scores_on_both_engines_what_training_measured_before_its_first_step(
     bert_folder, tmp_path, method, supervised
 ):
@@ -198,21 +129,27 @@ def test_a_start_scores_on_both_engines_what_training_measured_before_its_first_
         learning_rate=0.05, seed=7, batch_size=3, progress=False,
     )  # fmt: skip
     for backend in ("torch", "openvino"):
-        opened = start(tmp_path / "run", backend)
+        opened = open_model(replace(resolve(str(tmp_path / "run")), kind=Kind.START), backend=backend)
         assert opened.name == "run-start"
         assert round(spearman(opened.encode, DEV), 3) == summary.start
     trained = load(str(tmp_path / "run"))
     assert np.abs(trained.encode(SENTENCES) - opened.encode(SENTENCES)).max() > 1e-4
 
 
-def test_a_start_that_cannot_be_made_again_is_refused_with_the_reason(bert_folder, tmp_path):
-    backbone, record = Path(shutil.copytree(bert_folder, tmp_path / "backbone")), tmp_path / "run" / "config.json"
-    cse.train("dcpcse", SENTENCES, output=tmp_path / "run", backbone=backbone, max_steps=1, progress=False)
-    written = json.loads(record.read_text())
-    del written["digest"]
-    record.write_text(json.dumps({**written, "settings": {}}))
-    with pytest.raises(ArtefactError, match="run: records no seed, so its start cannot be drawn again; train it again"):
-        start(tmp_path / "run")
-    shutil.rmtree(backbone)
-    with pytest.raises(ArtefactError, match=r"its backbone .* is missing; restore that folder"):
-        start(tmp_path / "run")
+def test_int8_checkpoints_hold_rounded_differences_from_the_backbone(bert_folder, tmp_path):
+    """Each number lies within half a level of its row, and what the backbone does not have stays float16."""
+    encoder = make(str(bert_folder), "promptbert", supervised=True)
+    encoder.select_learned(freeze_embeddings=True)
+    start = {name: tensor.detach().clone() for name, tensor in encoder.learned().items()}
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for tensor in encoder.learned().values():
+            tensor += 0.01 * torch.randn_like(tensor)
+    save(encoder, tmp_path / "model", {}, storage=Storage.INT8)
+    for name, rounded in load(str(tmp_path / "model"), backend="torch").learned().items():
+        original, bound = encoder.learned()[name].detach(), 1e-3
+        if original.dim() == 2 and name.startswith("backbone."):
+            bound = 0.5 * (original - start[name]).abs().amax(1, keepdim=True) / 127 + 1e-7
+        assert bool(((rounded.detach() - original).abs() <= bound).all()), name
+    stored = load_file(tmp_path / "model" / "model.safetensors")
+    assert {tensor.dtype for key, tensor in stored.items() if key.endswith(".difference")} == {torch.int8}

@@ -1,7 +1,6 @@
 """Exports of models: what the real consumers make of them and what `cse.load` reads back, against the encoder."""
 
 import importlib.util
-import json
 import warnings
 from pathlib import Path
 
@@ -10,8 +9,6 @@ import pytest
 import torch
 from conftest import SENTENCES
 from encoders import encoder_of
-from hub_stand_in import hub_at_hand
-from huggingface_hub import ModelCard
 from model_files import run_card
 from sentence_transformers import SentenceTransformer
 from transformers import AutoConfig, AutoModel, AutoTokenizer
@@ -23,7 +20,6 @@ from cse.models.export import export_model
 
 ROUNDING = 3e-6  # of sums in another order: batches differ, and numbers go up to 5
 TEXTS = [*SENTENCES[:3], "", " ", "the [MASK] <mask> [SEP] </s> [P0] cat", "a\x00b  dog ", "the cat is eating " * 40]
-NAMES = ("simcse", "promptbert", "conpvp", "dcpcse", "optiprompt")
 ONNX = pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reason="has no wheel below Python 3.11")
 
 
@@ -38,7 +34,7 @@ def product(encoder: TorchEncoder) -> float:
 
 @pytest.mark.parametrize(
     ("family", "method"),
-    [*(("bert", name) for name in (*NAMES, "supervised", "cls-first-last")), ("roberta", "conpvp")],
+    [*(("bert", name) for name in ("promptbert", "dcpcse", "supervised", "cls-first-last")), ("roberta", "conpvp")],
 )
 def test_sentence_transformers_gives_the_vectors_and_so_does_reading_back(family, method, tmp_path, request):
     encoder = encoder_of(request.getfixturevalue(f"{family}_folder"), method)
@@ -53,9 +49,8 @@ def test_sentence_transformers_gives_the_vectors_and_so_does_reading_back(family
     assert (list(tmp_path.glob("out/*.py")) != []) == (method == "dcpcse")
 
 
-@pytest.mark.parametrize("name", ["promptbert", "dcpcse"])
-def test_the_bundled_models_open_elsewhere_and_the_snippet_of_the_card_runs(name, tmp_path):
-    encoder = cse.load(name, device="cpu", backend="torch")
+def test_a_bundled_model_opens_elsewhere_and_the_snippet_of_the_card_runs(tmp_path):
+    encoder = cse.load("promptbert", device="cpu", backend="torch")
     export_model(encoder, "sentence-transformers", tmp_path / "out")
     assert float(run_card(tmp_path / "out")) == pytest.approx(product(encoder), rel=1e-5)
     assert product(cse.load(str(tmp_path / "out"))) == pytest.approx(product(encoder), rel=1e-5)
@@ -63,7 +58,7 @@ def test_the_bundled_models_open_elsewhere_and_the_snippet_of_the_card_runs(name
     assert "base_model: sentence-transformers/all-MiniLM-L6-v2\n" in card
     assert "license: apache-2.0\n" in card
     assert "no score made on it is an unsupervised result" in card
-    assert ("1_Pooling/config.json" in card) == (name == "promptbert")
+    assert "1_Pooling/config.json" in card
 
 
 def test_peft_gives_the_vectors_and_so_does_reading_back(backbone, tmp_path):
@@ -84,26 +79,10 @@ def test_peft_gives_the_vectors_and_so_does_reading_back(backbone, tmp_path):
     assert float(run_card(tmp_path / "out")) == pytest.approx(product(encoder), abs=1e-4)  # of vectors of length 6
 
 
-def test_an_export_of_a_backbone_at_a_revision_names_both_as_the_hub_does(bert_folder, tmp_path, monkeypatch):
-    with hub_at_hand(monkeypatch, tmp_path / "cache") as standing:
-        standing.create({"type": "model", "organization": "me", "name": "base"})
-        files = {path.name: path.read_bytes() for path in bert_folder.iterdir()}
-        commit = standing.commit("models/me/base", "main", files)
-        standing.commit("models/me/base", "main", {"model.safetensors": b"damaged since"})
-        encoder = encoder_of(f"me/base@{commit}", "dcpcse")
-        for to in ("peft", "sentence-transformers"):
-            export_model(encoder, to, tmp_path / to)
-            assert ModelCard((tmp_path / to / "README.md").read_text()).data.base_model == "me/base"
-        for name, key in (("adapter_config.json", "base_model_name_or_path"), ("cse_export.json", "base")):
-            value = json.loads((tmp_path / "peft" / name).read_text())
-            assert (value[key], value["revision"]) == ("me/base", commit)
-        assert float(run_card(tmp_path / "peft")) == pytest.approx(product(encoder), abs=1e-4)
-        vectors = cse.load(str(tmp_path / "peft")).encode(TEXTS)
-    np.testing.assert_allclose(vectors, encoder.encode(TEXTS), atol=ROUNDING)
-
-
 @ONNX
-@pytest.mark.parametrize("method", [*NAMES[1:], "supervised", "cls-first-last"])  # simcse is below
+@pytest.mark.parametrize(
+    "method", ["promptbert", "conpvp", "dcpcse", "supervised", "cls-first-last"]
+)  # simcse is below
 def test_onnx_gives_the_vectors(bert_folder, method, tmp_path):
     check_onnx(encoder_of(bert_folder, method), tmp_path / "out")
 
@@ -146,16 +125,6 @@ def check_onnx(encoder: TorchEncoder, folder: Path, start: str = "") -> None:
         cse.load(str(folder))
 
 
-@ONNX
-def test_an_onnx_export_is_replaced_also_one_of_an_earlier_version(bert_folder, tmp_path):
-    encoder, folder = encoder_of(bert_folder, "simcse"), tmp_path / "out"
-    for _ in range(2):
-        export_model(encoder, "onnx", folder, overwrite=True)
-        (folder / "model.onnx").write_bytes(b"where it was before")
-    export_model(encoder, "sentence-transformers", folder, overwrite=True)
-    assert not list(folder.rglob("*.onnx"))
-
-
 @pytest.mark.parametrize(
     ("method", "to", "reason"),
     [
@@ -179,18 +148,3 @@ def test_only_an_export_is_replaced_and_only_when_asked(bert_folder, tmp_path):
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(ValueError, match=r"holds notes.txt, which is no part of an export"):
         export_model(encoder, "sentence-transformers", folder, overwrite=True)
-
-
-def test_a_damaged_export_is_refused(bert_folder, tmp_path):
-    export_model(encoder_of(bert_folder, "conpvp"), "sentence-transformers", tmp_path / "out")
-    record = tmp_path / "out" / "cse_export.json"
-    value = json.loads(record.read_text())
-    for change, reason in (
-        ({"slots": [1]}, "do not fit its template"),
-        ({"version": 2}, "is of another version"),
-        ({"method": {}}, "damaged"),
-        ({"method": {**value["method"], "prefix": 2}}, "its files lack prefix of conpvp"),
-    ):
-        record.write_text(json.dumps({**value, **change}))
-        with pytest.raises(ArtefactError, match=reason):
-            cse.load(str(tmp_path / "out"))

@@ -1,10 +1,8 @@
 """Models that travel: copied to another folder, or pushed to a hub on loopback and opened by name and by commit."""
 
-import contextlib
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +11,11 @@ import torch
 from app_models import write_model
 from command_line import ran, run
 from conftest import SENTENCES
-from encoders import encoder_of, make
-from fitted_models import project
-from hub_stand_in import Hub, hub_at_hand
+from encoders import encoder_of
+from hub_stand_in import hub_at_hand
 from huggingface_hub import ModelCard
-from model_files import run_card, written_in_shards
+from model_files import run_card
 from safetensors.torch import load_file
-from sentence_transformers import SentenceTransformer
 
 import cse
 from cse.errors import ArtefactError
@@ -28,7 +24,7 @@ from cse.models.checkpoint import save
 from cse.models.config import Storage
 from cse.models.export import export_model
 from cse.models.names import BUNDLED, resolve
-from cse.models.push import copied_whole, copy_checkpoint, copy_model
+from cse.models.push import copy_model
 from index import BuildSettings, VectorIndex
 
 
@@ -69,13 +65,9 @@ def test_a_checkpoint_of_the_bundled_backbone_leaves_it_to_the_reader(at_hand, t
     recorded = json.loads((BUNDLED / "dcpcse" / "config.json").read_text())
     (result,) = card.eval_results
     assert (result.metric_type, result.metric_value) == ("spearman_cosine", recorded["dev"]["best"])
-    assert result.metric_args["seed"] == recorded["settings"]["seed"]
-    assert result.metric_args["selection"] == recorded["selection"] == "best on dev"
-
     (tmp_path / "README.md").write_text(text)
-    one, other = cse.load("dcpcse").encode(
-        ["A man is playing a guitar.", "Someone plays an instrument."], normalize_embeddings=True
-    )
+    pair = ["A man is playing a guitar.", "Someone plays an instrument."]
+    one, other = opened.encode(pair, normalize_embeddings=True)
     assert float(run_card(tmp_path)) == pytest.approx(float(one @ other), abs=1e-6)
 
 
@@ -84,42 +76,14 @@ def test_a_dry_run_lists_the_files_of_the_upload_and_asks_no_hub(tmp_path, bert_
     encoder = cse.load(str(mine))
     settings = BuildSettings(model=str(mine), fingerprint=encoder.fingerprint, corpus="text.txt")
     VectorIndex.build([(SENTENCES, encoder.encode(SENTENCES))], tmp_path / "index", settings=settings)
-    assert "give its id as --model" in push(tmp_path / "index", "me/texts", "--dry-run", code=3)
-    assert "not a valid name" in push(mine, "me", "--dry-run", code=3)
     for folder, name, options in ((mine, "me/mine", ()), (tmp_path / "index", "me/texts", ("--model", "me/mine"))):
         listing = json.loads(push(folder, name, *options, "--dry-run", "--json"))
-        with hub_at_hand_for(tmp_path / name) as standing:
+        with pytest.MonkeyPatch.context() as patch, hub_at_hand(patch, tmp_path / name) as standing:
             push(folder, name, *options)
         kind = "models" if folder == mine else "datasets"
         _, files = standing.find(f"{kind}/{name}", "main")
         assert listing["files"] == {path: len(content) for path, content in files.items()}
-        shown = push(folder, name, *options, "--dry-run")
-        assert f"{len(files)} files, 0." in shown
-        assert f"for the {kind[:-1]} {name}; nothing was uploaded" in shown
-
-
-def test_a_model_of_another_command_is_refused_with_what_uploads_it(at_hand, tmp_path, bert_folder):
-    texts = [f"the dog number {number} {'and a cat ' * (number % 4)}" for number in range(40)]
-    adapted = tmp_path / "adapted"
-    project(str(bert_folder), texts, adapted, components=5)
-    refused = f"Error: {adapted}: is no checkpoint of python -m scripts.train and no index; upload it by"
-    for options in ((), ("--dry-run",)):
-        message = f'{refused} SentenceTransformer("{adapted}").push_to_hub("OWNER/NAME")\n'
-        assert push(adapted, "me/adapted", *options, code=4) == message
-    assert push(bert_folder, "me/bert", "--dry-run", code=4).endswith("no index; upload it by `hf upload`\n")
-    assert not at_hand.created
-    SentenceTransformer(str(adapted), device="cpu").save(str(tmp_path / "uploaded"))  # what `push_to_hub` uploads
-    sentences = [*SENTENCES, "the [MASK] dog"]
-    vectors = cse.load(str(tmp_path / "uploaded")).encode(sentences)
-    np.testing.assert_allclose(vectors, cse.load(str(adapted)).encode(sentences), atol=1e-5)
-    again = SentenceTransformer(str(tmp_path / "uploaded"), device="cpu").encode(sentences)
-    np.testing.assert_allclose(vectors, again, atol=1e-5)
-
-
-@contextlib.contextmanager
-def hub_at_hand_for(cache: Path) -> Iterator[Hub]:
-    with pytest.MonkeyPatch.context() as patch, hub_at_hand(patch, cache) as standing:
-        yield standing
+        assert "nothing was uploaded" in push(folder, name, *options, "--dry-run")
 
 
 def test_a_pushed_checkpoint_opens_by_name_and_by_commit_also_when_its_branch_goes_on(at_hand, tmp_path, bert_folder):
@@ -140,8 +104,7 @@ def test_a_pushed_checkpoint_opens_by_name_and_by_commit_also_when_its_branch_go
 
 def test_a_push_replaces_the_files_of_the_push_before_and_leaves_those_of_others(at_hand, tmp_path, bert_folder):
     encoder = cse.load(str(write_model(tmp_path / "first", bert_folder, "simcse")), backend="torch")
-    with written_in_shards():
-        save(encoder, tmp_path / "mine", {}, storage=Storage.INT8)
+    save(encoder, tmp_path / "mine", {}, storage=Storage.INT8)
     push(tmp_path / "mine", "me/changed")
     at_hand.commit("models/me/changed", "main", {"figure.png": b"drawn", "models/model.safetensors": b"of others"})
     _, earlier = at_hand.find("models/me/changed", "main")
@@ -153,10 +116,8 @@ def test_a_push_replaces_the_files_of_the_push_before_and_leaves_those_of_others
     opened = cse.load("me/changed", backend="torch")
     np.testing.assert_array_equal(opened.encode(SENTENCES), encoder.encode(SENTENCES))
     _, files = at_hand.find("models/me/changed", "main")
-    assert earlier.keys() - files.keys() == {
-        name for name in earlier if re.fullmatch(r"model-\d+-of-\d+\.safetensors|.*index\.json|backbone/.*", name)
-    }
-    assert files.keys() - earlier.keys() > {"model.safetensors", "cse_checkpoint.json", "1_Pooling/config.json"}
+    assert earlier.keys() - files.keys() == {name for name in earlier if name.startswith("backbone/")} != set()
+    assert files.keys() - earlier.keys() > {"cse_checkpoint.json", "1_Pooling/config.json"}
 
 
 def test_a_pushed_index_is_searched_by_name_with_the_model_pushed_before(at_hand, tmp_path, bert_folder):
@@ -188,63 +149,25 @@ def test_a_training_is_pushed_when_it_is_done(at_hand, tmp_path, bert_folder):
     assert cse.load("me/trained").fingerprint == cse.load(str(tmp_path / "out")).fingerprint
 
 
-@pytest.mark.parametrize(
-    ("change", "code", "message"),
-    [
-        (lambda mine, base: shutil.rmtree(base), 4, "its backbone BASE is missing; restore that folder"),
-        (lambda mine, base: (mine / "model.safetensors").unlink(), 4, "no model.safetensors in it"),
-        (lambda mine, base: pickled(base), 4, "its weights are a pickle, which is not copied"),
-        (lambda mine, base: shutil.rmtree(mine), 4, "no config.json in it; give a model's folder"),
-    ],
-)
-def test_what_no_reader_could_open_is_not_pushed(at_hand, tmp_path, bert_folder, change, code, message):
+def test_what_no_reader_could_open_is_not_pushed(at_hand, tmp_path, bert_folder):
     base = Path(shutil.copytree(bert_folder, tmp_path / "base"))
     mine = write_model(tmp_path / "mine", base, "dcpcse")
-    change(mine, base)
-    error = push(mine, "me/prefix", code=code)
-    assert message.replace("BASE", str(base)) in error
+    torch.save(load_file(base / "model.safetensors"), base / "pytorch_model.bin")
+    (base / "model.safetensors").unlink()
+    assert "its weights are a pickle, which is not copied" in push(mine, "me/prefix", code=4)
+    shutil.rmtree(base)
+    assert f"its backbone {base} is missing" in push(mine, "me/prefix", code=4)
     assert not at_hand.created
-
-
-def pickled(folder: Path) -> None:
-    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
 
 
 def test_without_a_token_or_a_hub_nothing_begins(at_hand, tmp_path, monkeypatch):
     monkeypatch.delenv("HF_TOKEN")
-    assert "no token for the model hub; run `hf auth login`" in push(tmp_path, "me/prefix", code=4)
+    assert "no token for the model hub" in push(tmp_path, "me/prefix", code=4)
     monkeypatch.setattr(hub, "reachable", lambda: False)
     assert "the model hub cannot be reached" in push(tmp_path, "me/prefix", code=4)
-    assert "is not a valid name on the hub" in push(tmp_path, "prefix", code=3)
 
 
-def test_weights_in_shards_open_and_beside_those_recorded_are_neither_read_nor_copied(bert_folder, tmp_path):
-    encoder = make(str(bert_folder), "simcse")
-    with written_in_shards():
-        save(encoder, tmp_path / "old", {}, storage=Storage.INT8)
-    assert len(list((tmp_path / "old").glob("*.safetensors"))) > 1
-    opened = cse.load(str(tmp_path / "old"), backend="torch")
-    np.testing.assert_allclose(opened.encode(SENTENCES), encoder.encode(SENTENCES), atol=2e-2)
-    with torch.no_grad():
-        for tensor in encoder.learned().values():
-            tensor += 0.05 * torch.randn_like(tensor)
-    save(encoder, tmp_path / "new", {})
-    expected = encoder.encode(SENTENCES)
-    shutil.copytree(tmp_path / "old", tmp_path / "both")
-    shutil.copytree(tmp_path / "new", tmp_path / "both", dirs_exist_ok=True)
-    np.testing.assert_array_equal(cse.load(str(tmp_path / "both"), backend="torch").encode(SENTENCES), expected)
-    copied_whole(tmp_path / "both", tmp_path / "copy", copy_checkpoint)
-    names = {path.name for path in (tmp_path / "copy").iterdir()}
-    assert {"cse_checkpoint.json", "config.json", "model.safetensors"} < names
-    assert not names & {"model.safetensors.index.json", "backbone"}
-    np.testing.assert_array_equal(cse.load(str(tmp_path / "copy"), backend="torch").encode(SENTENCES), expected)
-
-
-@pytest.mark.parametrize(
-    ("method", "to"),
-    [(name, "sentence-transformers") for name in ("conpvp", "dcpcse", "supervised")] + [("dcpcse", "peft")],
-)
+@pytest.mark.parametrize(("method", "to"), [("dcpcse", "sentence-transformers"), ("dcpcse", "peft")])
 def test_an_export_travels_whole_and_names_no_place(bert_folder, tmp_path, method, to):
     export_model(encoder_of(bert_folder, method), to, tmp_path / "out")
     expected = cse.load(str(tmp_path / "out"), backend="torch")

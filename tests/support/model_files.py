@@ -5,25 +5,13 @@ import io
 import json
 import re
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from unittest.mock import patch
 
 import torch
-from huggingface_hub import save_torch_state_dict
 from safetensors import safe_open
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer, pipeline
 
 from cse.encoder.backbone import load_backbone
-
-
-@contextmanager
-def written_in_shards(size: str = "20KB") -> Iterator[None]:
-    """Write checkpoints within the context in files of at most `size`, as earlier versions did."""
-    with patch("huggingface_hub.save_torch_state_dict", partial(save_torch_state_dict, max_shard_size=size)):
-        yield
 
 
 def check_opens_everywhere(folder: Path, masked: str) -> None:
