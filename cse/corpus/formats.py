@@ -193,8 +193,10 @@ def _format_of(path: Path, options: Options, encoding: Coding) -> str:
     text = start.decode("utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace").lstrip()
     if text.startswith(("{", "[")) and (kind := _kind_of_json(path, text, named)):
         return kind
-    if named not in (None, TEXT, *SIGNED):
+    if named not in (None, TEXT, DELIMITED, *SIGNED):
         return named
+    if named == DELIMITED:
+        return DELIMITED
     lines, complete = _sample(path, encoding())
     return DELIMITED if dialect_of(lines, "", complete=complete).delimiter else TEXT
 
@@ -397,11 +399,13 @@ def _json_rows(path: Path, value: Any) -> list[Any]:
         cells = [list(map(str, row)) for row in value[:SAMPLE_LINES] if isinstance(row, list)]
         if len(cells) < len(value[:SAMPLE_LINES]) or not cells or not has_header(cells):
             return value
-        return [dict(zip(cells[0], row, strict=False)) for row in value[1:]]
+        value = {"columns": cells[0], "data": value[1:]}
+    if isinstance(value, dict) and _all_lists(value.get("data")) and isinstance(value.get("columns"), list):
+        return [dict(zip(map(str, value["columns"]), row, strict=False)) for row in value["data"]]  # pandas' "split"
     if not isinstance(value, dict):
         raise ValueError(f"{path}: holds a {type(value).__name__}; give a list of objects, or columns")
     lists = [entry for entry in value.values() if isinstance(entry, list)]
-    if value and len(lists) == len(value) and len(set(map(len, lists))) == 1:
+    if value and len(lists) == len(value) and len(set(map(len, lists))) == 1 and not isinstance(lists[0][:1], dict):
         if len(lists) == 1 and lists[0] and isinstance(lists[0][0], dict):
             return lists[0]
         return [dict(zip(value, cells, strict=True)) for cells in zip(*value.values(), strict=True)]
@@ -411,7 +415,13 @@ def _json_rows(path: Path, value: Any) -> list[Any]:
             return [{name: cells[key] for name, cells in value.items()} for key in objects[0]]
         return [{"key": key, **row} for key, row in value.items()]
     of_objects = [entry for entry in lists if entry and all(isinstance(row, dict) for row in entry)]
-    return of_objects[0] if len(of_objects) == 1 else [value]
+    if len(of_objects) == 1:
+        return of_objects[0]
+    return [value]
+
+
+def _all_lists(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(row, list) for row in value)
 
 
 def _unpacked_file(path: Path) -> Path | io.BytesIO:
@@ -462,8 +472,10 @@ def _of_folder(path: Path, options: Options) -> Source:
 
 
 def _xlsx(path: Path, options: Options, coding: Coding) -> Source:
-    from openpyxl import load_workbook
-
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise ValueError(f"{path}: needs openpyxl; pip install openpyxl, or save it as .csv") from error
     content = _unpacked_file(path)
     with zipfile.ZipFile(content) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > MAX_WORKBOOK_BYTES:

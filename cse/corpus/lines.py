@@ -20,6 +20,7 @@ COMPRESSED: dict[bytes, Callable[..., Any]] = {
     b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open,
 }  # fmt: skip
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zip")  # suffixes that a name may have after that of its content
+NOT_OF_TEXT = (".xlsx", ".xlsm", ".parquet", ".arrow", ".feather", ".png", ".jpg", ".pdf")
 ZIP = b"PK\x03\x04"
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile)
 MAX_LINE_BYTES = 10_000_000  # a compressed file of a few kB can hold a line of gigabytes
@@ -143,6 +144,10 @@ def encoding_of(path: Path, name: str | None = None) -> Encoding:
     for bom, coding in BOMS.items():
         if first.startswith(bom):
             return Encoding(coding)
+    if len(first) > 3 and b"\x00" in first:  # every second byte of Latin letters in UTF-16
+        zeros = first[0::2].count(0), first[1::2].count(0)
+        if max(zeros) > 0.4 * len(first) / 2 and min(zeros) < 0.05 * len(first) / 2:
+            return Encoding("utf_16_be" if zeros[0] > zeros[1] else "utf_16_le")
     return _of_bytes(path)
 
 
@@ -191,7 +196,9 @@ def _of_bytes(path: Path) -> Encoding:
 
 def binary(path: Path | str, line: int) -> str:
     """The error of a file that is no text, though it has none of the signs of other formats."""
-    return f"{path}: line {line} holds a NUL byte; give a text file or a table, not a damaged or another binary file"
+    if (suffix := Path(path).suffix.lower()) in NOT_OF_TEXT:
+        return f"{path}: is no {suffix} file, or a damaged one; save it again"
+    return f"{path}: line {line} holds a NUL byte; give a text file, not a binary one"
 
 
 def too_long(path: Path | str, line: int) -> str:

@@ -8,7 +8,7 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 import numpy as np
@@ -23,14 +23,15 @@ MAX_STEPS = 2_000_000_000  # of SQLite's machine: a minute, so that no condition
 STEPS_AT_ONCE = 1_000_000
 NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")  # not 007, which is a text
 COMMA_NUMBER, THOUSANDS = re.compile(r"[-+]?(0|[1-9]\d*)(,\d+)?"), re.compile(r",\d{3}$")  # 1,500 may be 1500
-BY_SIZE = re.compile(r"[<>]|\bbetween\b", re.IGNORECASE)
+BY_SIZE, BY_NULL = re.compile(r"[<>]|\bbetween\b", re.IGNORECASE), re.compile(r"\bnull\b", re.IGNORECASE)
 AMOUNT = re.compile(r"\D{0,4}\d[\d.,]*\D{0,4}")  # 1,5 or $1,200 or 5 %
 BARE_DATE = re.compile(r"\b(\d{4}([-/])\d{1,2}\2\d{1,2}|\d{1,2}/\d{1,2}/\d{4})\b")  # SQL takes it for a sum
+WHOLE_DATE = re.compile(rf"{DATE.pattern}([ T]\d.*)?")  # and perhaps a time
 ORDERED_DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d.*)?")  # its texts stand in the order of time
 QUOTED = re.compile(r"""'(?:[^']|'')*'|"((?:[^"]|"")*)\"""")  # a text, or a name
 LONG_NUMBER = re.compile(r"[-+]?\d{19,}")  # of more than 64 bits: as numbers two ids would be one
 MOSTLY = 0.5  # of the values of a column: numbers, so that the user may take it for one of numbers
-EXAMPLE_CHARACTERS = 30
+EXAMPLE_ROWS, EXAMPLE_CHARACTERS = 1_000, 30  # looked at for an example of a condition
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
 
 
@@ -79,9 +80,11 @@ def rows_where(
             base.set_progress_handler(lambda: next(steps, None) is None, STEPS_AT_ONCE)
             picked = base.execute(f"SELECT {position} FROM rows WHERE ({condition}) ORDER BY {position}").fetchall()
         except (sqlite3.Error, sqlite3.Warning) as error:
+            odd = next((_quoted(name) for name in names if _named(name) != name), None)
+            quotes = f" (in double quotes, as {odd}, where a name has blanks or is a word of SQL)" if odd else ""
             raise ValueError(
-                f"cannot read the condition {condition!r} ({error}); give one such as label = 'x', of the columns "
-                f"{', '.join(names[:40])} (in double quotes where a name has blanks or is a word of SQL)"
+                f"cannot read the condition {condition!r} ({error}); give one such as {_example(table)}, of the "
+                f"columns {', '.join(names[:40])}{quotes}"
             ) from error
     for name in [name for name, (kind, _) in columns.items() if kind == "TEXT" and not picked]:
         held = Counter(value.strip() for value in columns[name][1] if isinstance(value, str) and value.strip())
@@ -90,8 +93,28 @@ def rows_where(
     return np.array([position for (position,) in picked], np.int64)
 
 
+def _example(table: pa.Table) -> str:
+    """Return a condition that picks rows of the table, by a short value that repeats in a column of texts."""
+    names = table.schema.names
+    for name in sorted(names, key="label".__ne__):
+        counts = Counter(table.column(name).slice(0, EXAMPLE_ROWS).to_pylist())
+        for value, count in counts.most_common(3):
+            if count > 1 and isinstance(value, str) and 0 < len(value) <= EXAMPLE_CHARACTERS and "'" not in value:
+                return f"{_named(name)} = '{value}'"
+    return f"length({_quoted(names[0])}) > 20"
+
+
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _named(name: str) -> str:
+    """Return a column's name as a condition has it: in quotes if it has blanks or signs, or is a word of SQL."""
+    if name.isidentifier():
+        with suppress(sqlite3.Error), closing(sqlite3.connect(":memory:")) as base:
+            base.execute(f"SELECT {name} FROM (SELECT 1 AS {_quoted(name)})")
+            return name
+    return _quoted(name)
 
 
 def _quoted_names(condition: str) -> list[str]:
@@ -134,20 +157,34 @@ def _values(entry: pa.Field, column: pa.ChunkedArray) -> tuple[str, list[Any]]:
 
 
 def _text_note(name: str, values: list[Any], condition: str) -> str:
-    """Return what is said of empty cells, or of numbers or dates compared by size that texts do not order; or ""."""
-    texts = {value.strip() for value in values if isinstance(value, str)}
-    if re.search(r"\bnull\b", condition, re.IGNORECASE) and "" in texts and None not in values:
+    """Return what is said of a column of texts in a condition: of values that differ in blanks or capitals alone, of
+    empty cells, of dates that texts do not order, and of numbers, where most are; each if it matters there.
+    """
+    lower = condition.lower()
+    by_size = bool(BY_SIZE.search(condition)) and "cast" not in lower
+    written = {value for value in values if isinstance(value, str)}
+    texts = {value.strip() for value in written}
+    if "trim(" not in lower and (
+        twice := next((text for text in sorted(written - texts) if text.strip() in written), "")
+    ):
+        return f'{name!r} has cells such as {twice!r:.40} with blanks; trim("{name}") compares without them'
+    asked = {match[0][1:-1] for match in QUOTED.finditer(condition)} & texts if "lower(" not in lower else set()
+    same = {text.casefold() for text in asked}
+    if same and (other := next((text for text in sorted(texts - asked) if text.casefold() in same), "")):
+        return f'{name!r} has {other!r:.40}, too; lower("{name}") = {other.lower()!r:.40} meets any capitals'
+    if BY_NULL.search(condition) and "" in texts and None not in values:
         return f"an empty cell of {name!r} is no NULL; write \"{name}\" = ''"
-    if not BY_SIZE.search(condition) or "cast" in condition.lower():
+    dates = {text for text in texts if WHOLE_DATE.fullmatch(text) and not ORDERED_DATE.fullmatch(text)}
+    if by_size and dates:
+        return f"{name!r} is compared as text, and {min(dates)!r} is out of order there; write dates as 2025-01-31"
+    others = {text for text in texts - {""} if not NUMBER.fullmatch(text)}
+    amounts = {text for text in others if AMOUNT.fullmatch(text)}
+    if not by_size or len(others - amounts) >= (1 - MOSTLY) * len(texts - {""}):
         return ""
-    texts -= {""}
-    others = [text for text in texts if not NUMBER.fullmatch(text) and not ORDERED_DATE.fullmatch(text)]
-    if not others or sum(bool(AMOUNT.fullmatch(text) or DATE.match(text)) for text in texts) <= MOSTLY * len(texts):
-        return ""
-    return (
-        f"{name!r} is compared as text, by which '9' > '10', since it holds {min(others)!r:.40}; write numbers with a "
-        "decimal point and nothing beside them, and dates as 2025-01-31"
-    )
+    said = f"{name!r} is compared as text, by which '9' > '10', since it holds {min(others)!r:.40}"
+    if amounts:
+        return f"{said}; for numbers write all of them with a decimal point, and nothing beside them"
+    return f'{said}; for numbers write CAST("{name}" AS REAL), which takes other texts for 0'
 
 
 def _plain(value: Any, as_json: bool) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
 import zipfile
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -11,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import openpyxl
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.feather as feather
@@ -19,10 +21,10 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, IterableDataset, Value
 
-from cse.corpus import Corpus
+from cse.corpus import Corpus, formats
 from cse.corpus import corpus as corpora
 from cse.corpus.formats import Options
-from cse.corpus.output import beside, write_rows
+from cse.corpus.output import beside, csv_text, write_rows
 from cse.corpus.where import rows_where
 
 TABLE = [
@@ -42,7 +44,7 @@ def delimited(delimiter: str) -> str:
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("name", ["a.csv", "a.txt"])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a"])
 def test_the_delimiter_is_told_from_the_content_whatever_the_name(tmp_path, delimiter, name):
     corpus = Corpus.read(written(tmp_path / name, delimited(delimiter)))
     assert corpus.text == "body"
@@ -64,7 +66,10 @@ def test_the_delimiter_is_told_from_the_content_whatever_the_name(tmp_path, deli
         ("blank_first.csv", "\ufeff\n \nid;text\n1;NA\n2;null\n", ["NA", "null"], "semicolons"),
         ("decimal.csv", "id;text\n1,5;A dog, a cat.\n2,5;one\n", ["A dog, a cat.", "one"], "semicolons"),
         ("blank.csv", "id,text\n\n1,a b\n\n2,\n3,  c \n", ["a b", "  c "], "1 row without a text"),
+        ("mac.txt", "one dog\rtwo cats\r", ["one dog", "two cats"], "2 lines"),
         ("prose.txt", "A dog, a cat.\n\nHello.\n", ["A dog, a cat.", "Hello."], "2 lines"),
+        ("comma.txt", 'a man, "0" rain\na dog, "1" rain\n', ['a man, "0" rain', 'a dog, "1" rain'], "2 lines"),
+        ("short.txt", "hello there, friend\ngood day, all\n", ["hello there, friend", "good day, all"], "2 lines"),
         ("commas.txt", "Hello, world\nGood, morning\nYes, please\n", ["Hello, world", "Good, morning", "Yes, please"],
          "3 lines"),
         ("pairs.tsv", "a man plays chess\t0\na cat is asleep\t1\n", ["a man plays chess", "a cat is asleep"],
@@ -73,7 +78,6 @@ def test_the_delimiter_is_told_from_the_content_whatever_the_name(tmp_path, deli
          ["a parcel is late again"] * 9, "texts from `It says`"),
         ("title.csv", "Export of May,\n\n,\nNr,What they say\n1,one dog and\n2,two cats in a row\n",
          ["one dog and", "two cats in a row"], "2 rows above the table left out"),
-        ("capitals.csv", "ID,Text,Note\n1,a b,c d\n", ["a b"], "texts from `Text`"),
         ("bracket.txt", "[laughs] hello\n{x} is set\n", ["[laughs] hello", "{x} is set"], "2 lines"),
     ],
 )  # fmt: skip
@@ -103,14 +107,13 @@ def test_a_text_file_counts_its_lines_and_a_table_its_rows(tmp_path):
 @pytest.mark.parametrize(
     ("encoding", "text"),
     [
-        ("utf-8-sig", "Ça va très bien"),
-        ("utf-16", "Ça va très bien"),
-        ("cp1252", "Où est la plage aujourd’hui ?"),
-        ("cp1251", "Привет как дела? Сегодня хорошая погода."),
-        ("shift_jis", "今日は天気がいいですね。散歩に行きましょう。"),
-        ("gb18030", "今天天气很好，我们去公园散步吧。"),
+        ("utf-8-sig", "Ça va très bien"), ("utf-16", "Ça va très bien"), ("utf-16-le", "plain words here"),
+        ("cp1252", "Où est la plage aujourd’hui ?"), ("cp1252", "El niño comió más. ¿Qué pasó mañana?"),
+        ("cp1250", "Příliš žluťoučký kůň úpěl ďábelské ódy."), ("cp1251", "Привет как дела? Сегодня хорошая погода."),
+        ("shift_jis", "今日は天気がいいですね。散歩に行きましょう。"), ("gb18030", "今天天气很好，我们去公园散步吧。"),
+        ("euc_kr", "오늘은 날씨가 좋네요. 산책하러 갑시다."),
     ],
-)
+)  # fmt: skip
 def test_the_encoding_is_told_from_the_bytes(tmp_path, encoding, text):
     corpus = Corpus.read(written(tmp_path / "a.csv", f"id\ttext\n1\t{text}\n".encode(encoding)))
     assert corpus.texts == [text]
@@ -130,7 +133,7 @@ def test_what_cannot_be_decoded_is_read_and_its_rows_are_named(tmp_path):
     assert Corpus.read(tmp_path / "a.csv", options=Options.of(["encoding=latin-1"])).texts[8] == "a \x9d b"
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, None])
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, None])
 def test_packed_files_are_told_from_their_content(tmp_path, pack):
     path, content = tmp_path / "a.csv", delimited(",").encode()
     if pack is None:
@@ -147,18 +150,23 @@ ROWS = [{"id": 1, "text": "hello there", "tags": ["a"]}, {"id": 2, "text": "bye 
 @pytest.mark.parametrize(
     "content",
     [
-        "\n".join(map(json.dumps, ROWS)),
-        json.dumps(ROWS, indent=1),
-        json.dumps({"data": ROWS}),
+        "\n".join(map(json.dumps, ROWS)), json.dumps(ROWS), json.dumps(ROWS, indent=1), json.dumps({"data": ROWS}),
         json.dumps({key: [row[key] for row in ROWS] for key in ROWS[0]}),
         json.dumps({key: {str(n): row[key] for n, row in enumerate(ROWS)} for key in ROWS[0]}),
+        json.dumps({"columns": list(ROWS[0]), "index": [0, 1], "data": [list(row.values()) for row in ROWS]}),
+        json.dumps([list(ROWS[0]), *(list(row.values()) for row in ROWS)]),
     ],
-)
-@pytest.mark.parametrize("name", ["a.json", "a.txt"])
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.txt"])
 def test_json_of_any_shape_keeps_its_values(tmp_path, content, name):
     corpus = Corpus.read(written(tmp_path / name, content))
     assert corpus.texts == ["hello there", "bye now"]
     assert [corpus.fields(row) for row in (0, 1)] == [{"id": 1, "tags": ["a"]}, {"id": 2, "tags": []}]
+
+
+@pytest.mark.parametrize("text", ['"one"\n"two"\n', '["one"]\n["two"]\n', '[["one"], ["two"]]'])
+def test_rows_of_json_may_be_texts_and_lists_of_cells(tmp_path, text):
+    assert Corpus.read(written(tmp_path / "a.jsonl", text)).texts == ["one", "two"]
 
 
 def test_nested_texts_have_a_path_and_later_rows_may_have_other_kinds(tmp_path, monkeypatch):
@@ -195,6 +203,8 @@ def test_parquet_arrow_and_xlsx_are_told_from_their_content(tmp_path):
     for name in ("a.csv", "b.bin"):
         corpus = Corpus.read(tmp_path / name)
         assert (corpus.texts, corpus.fields(0), corpus.without_text) == (["hello there"], {"id": 1}, 1)
+    assert "parquet by its content, though named .csv" in Corpus.read(tmp_path / "a.csv").understood()
+    openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     for row in (["id", "text", "when"], [1, "hello there", pd.Timestamp("2024-01-02")], [], [2, "007", 1.5]):
         book.active.append(row)
@@ -204,6 +214,32 @@ def test_parquet_arrow_and_xlsx_are_told_from_their_content(tmp_path):
     assert corpus.rows.tolist() == [1, 3]
     assert corpus.fields(0) == {"id": "1", "when": "2024-01-02"}
     assert (corpus.texts[1], corpus.fields(1)["when"]) == ("007", "1.5")
+    with pytest.raises(ValueError, match="has no sheet 'x'; it has Sheet, other"):
+        Corpus.read(tmp_path / "c.xlsx", options=Options.of(["sheet=x"]))
+    for name in ("c.xlsx", "a.csv", "b.bin"):
+        packed = written(tmp_path / f"{name}.gz", gzip.compress((tmp_path / name).read_bytes()))
+        assert Corpus.read(packed).texts == Corpus.read(tmp_path / name).texts
+    renamed = written(tmp_path / "c.csv", (tmp_path / "c.xlsx").read_bytes())
+    assert Corpus.read(renamed).texts == corpus.texts
+
+
+def test_a_text_that_looks_like_the_start_of_a_day_stays_as_it_is(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["text", "when"], ["the cat sleeps on the mat", "2024-01-02T00:00:00"], ["a dog barks at night", "x"]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    assert Corpus.read(tmp_path / "a.xlsx").fields(0) == {"when": "2024-01-02T00:00:00"}
+
+
+def test_a_cell_beyond_the_columns_of_a_sheet_is_refused(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["id", "text"], *[[1, "a b"]] * 400, [2, "c d", "lost"]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    with pytest.raises(ValueError, match="row 401 has 3 cells, and the first 400 rows at most 2"):
+        Corpus.read(tmp_path / "a.xlsx")
 
 
 def test_a_folder_that_datasets_saved_is_read_and_another_names_a_file(tmp_path):
@@ -222,9 +258,14 @@ def test_labels_that_datasets_numbered_have_their_names(tmp_path):
     data.save_to_disk(tmp_path / "set")
     for source in (data, data.to_iterable_dataset(), tmp_path / "a.parquet", tmp_path / "set"):
         assert Corpus.of(source, labels="label").labels == ["Sports", "", "World"]
+    table = data.with_format("arrow")[:]
+    for cells, labels in (([1, 7, None], ["Sports", "7", ""]), (["x", "y", "z"], ["x", "y", "z"])):
+        changed = table.set_column(1, "label", pa.array(cells)).replace_schema_metadata(table.schema.metadata)
+        assert Corpus.of(changed, labels="label").labels == labels
 
 
 def test_a_sheet_is_read_below_its_title_and_the_first_empty_one_is_passed(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     sheet = book.create_sheet("Tickets")
     head = (["Export of May"], [], ["No.", "When", "It says"])
@@ -237,6 +278,10 @@ def test_a_sheet_is_read_below_its_title_and_the_first_empty_one_is_passed(tmp_p
     assert "sheet 'Tickets', 1 row above the table left out" in corpus.understood()
     below = Corpus.read(tmp_path / "a.xlsx", "3", options=Options.of(["skip=3", "header=no"]))
     assert below.texts == corpus.texts == ["the dog\r\nruns away", "a cat is here"]  # as Excel stores such a line's end
+    with pytest.raises(ValueError, match="skip is 9, but the sheet begins with 5 rows; give fewer"):
+        Corpus.read(tmp_path / "a.xlsx", options=Options.of(["skip=9"]))
+    with pytest.raises(ValueError, match="skip is 'x'; give the number of lines"):
+        Options.of(["skip=x"])
 
 
 LONG = "id\ttext\n" + "".join(f"{row}\tticket {row} is about a late parcel\n" for row in range(401))
@@ -254,11 +299,54 @@ def test_a_quoted_cell_after_many_lines_without_one_is_asked_about(tmp_path, row
 
 
 def test_a_quote_too_many_is_named_with_its_line_and_a_header_in_quotes_is_one(tmp_path):
-    rows = "".join(f'{row},"the parcel, of today, is late"\n' for row in range(20))
-    with pytest.raises(ValueError, match=r"line 22: cannot read this row \(',' expected after"):
-        Corpus.read(written(tmp_path / "a.csv", f'id,text\n{rows}21,"He said "hi", loudly"\n22,"rain"\n'))
+    for cell in ("the parcel is late", "the parcel, of today, is late"):
+        rows = "".join(f'{row},"{cell}"\n' for row in range(20))
+        with pytest.raises(ValueError, match=r"line 22: cannot read this row \(',' expected after"):
+            Corpus.read(written(tmp_path / "a.csv", f'id,text\n{rows}21,"He said "hi", loudly"\n22,"rain"\n'))
     quoted = Corpus.read(written(tmp_path / "r.tsv", '"text"\t"label"\n"the parcel"\t"a"\n"a card"\t"b"\n'))
     assert (quoted.texts, quoted.columns) == (["the parcel", "a card"], ["text", "label"])
+
+
+def test_what_our_commands_write_of_a_table_without_names_is_read_as_such(tmp_path):
+    table = Corpus.read(written(tmp_path / "h.tsv", "bill\tmy card was declined\nbill\tmy parcel is late now\n"))
+    further = {name: pa.array(["1", "2"]) for name in ("row", "words")}
+    for added in ({}, further):
+        write_rows(tmp_path / "u.csv", beside(added, table.table))
+        again = Corpus.read(tmp_path / "u.csv", "2")
+        assert (again.texts, again.columns) == (table.texts, [*added, "1", "2"])
+
+
+def test_long_questions_above_numbers_and_dates_are_a_header(tmp_path):
+    names = (
+        "Timestamp,How satisfied were you with the service today?,What could we do better next time in your opinion?"
+    )
+    rows = "2026/01/01 10:00,4,the staff was friendly but slow\n2026/01/02 11:00,3,parking was hard to find at noon\n"
+    corpus = Corpus.read(written(tmp_path / "a.csv", f"{names}\n{rows}"))
+    assert (len(corpus), corpus.text) == (2, names.rpartition(",")[2])
+    assert len(Corpus.read(written(tmp_path / "b.csv", rows), "3")) == 2
+
+
+@pytest.mark.parametrize("first", ["[1]", "[ ]", "{}", "[TODO] buy milk"])
+def test_a_text_file_may_begin_with_brackets(tmp_path, first):
+    notes = Corpus.read(written(tmp_path / "notes.txt", f"{first}\nThe first note is about cats.\n"))
+    assert notes.texts == [first, "The first note is about cats."]
+
+
+def test_labels_that_differ_in_capitals_alone_are_named(tmp_path):
+    table = "text,topic\na b,Billing\nc d,billing\ne f,Parcel\ng h,\n"
+    corpus = Corpus.read(written(tmp_path / "a.csv", table), "text", "topic")
+    assert corpus.understood().endswith("; labels that differ in capitals alone: 'Billing' and 'billing'")
+    assert "capitals" not in Corpus.read(tmp_path / "a.csv", "text").understood()
+    assert corpus.labels == ["Billing", "billing", "Parcel", ""]
+
+
+def test_what_is_no_corpus_in_memory_is_said_and_a_series_of_polars_is_read():
+    frame = pd.concat([pd.DataFrame({"text": ["a cat", "a dog"]}), pd.DataFrame({"text": ["x", "y"]})], axis=1)
+    with pytest.raises(ValueError, match="several columns are called 'text'; give each another name"):
+        Corpus.of(frame)
+    assert Corpus.of(pa.chunked_array([["a cat"], ["a dog"]])).texts == ["a cat", "a dog"]
+    with pytest.raises(ValueError, match=r"data is a DatasetDict; give .* one split of a dataset"):
+        Corpus.of(DatasetDict({"train": Dataset.from_dict({"text": ["a"]})}))
 
 
 def test_what_is_in_memory_is_a_corpus_too():
@@ -276,17 +364,21 @@ def test_what_is_in_memory_is_a_corpus_too():
 
 
 BAD_FILES = [
+    ("semi.csv", "id;text\n1;A dog; a cat.\n", r"line 2 has 3 cells, not 2 as the first row; quote cells"),
     ("many.csv", "id,text\n1,a,b\n", r"line 2 has 3 cells, not 2 as the first row; quote cells"),
     ("one.csv", "text\nHello, you\n", r"not 1 as the first row; .* one column \(delimiter=tab\), or skip lines"),
+    ("title.csv", "# by a tool\n#\nid,text\n1,a b\n", r"line 3 has 2 cells, .* \(skip=2\)"),
+    ("mixed.csv", "id,text\r\n1,a\n2,b c\r3,d\n", r"line 3: .*carriage return within it\); end every row"),
     ("open.csv", 'id,text\n1,"a, b"\n2,"never, closed\n3,"lost, too"\n', r"line [34]: cannot read this row"),
     ("prose.csv", "A dog, a cat and a man.\nHello.\nOne, two.\n", r"may be a text a line; say which: format=text"),
     ("body.csv", "body\nThe first.\n", r"its first line 'body' may be the column's name or a sentence"),
-    ("twice.csv", "text,x,text\na b,1,c d\n", "several columns are called 'text'"),
     ("two.csv", "title,body\nThe title of a text,The body of the text\nAnother long title,Another long body\n",
      r"which column holds the texts\? Pass `column`, one of title, body"),
+    ("binary.xlsx", b"\x7fELF\0\1\2\3 a b c", r"is no \.xlsx file, or a damaged one; save it again"),
     ("binary.txt", b"\x7fELF\0\1\2\3 a b c", r"line 1 holds a NUL byte"),
     ("old.xls", b"\xd0\xcf\x11\xe0" + b"\0" * 600, r"workbook of the old format .xls; save it as .xlsx or .csv"),
     ("wide.csv", ",".join(f"c{n}" for n in range(3000)) + "\n" + "," * 2999 + "\n", "3,000 columns"),
+    ("cell.csv", "id,text\n1,fine\n2," + "x" * 10_000_001 + "\n", "line 3"),
     ("bomb.txt.gz", gzip.compress((b"dog " * 10_000 + b"\n") * 5_100), "unpacks to more than 200 times its size"),
     ("bad.jsonl", '{"text": "one"}\n{"text": \n', "line 2: cannot read it as JSON"),
     ("cut.csv.gz", gzip.compress(b"id,text\n" + bytes(range(97, 123)) * 500)[:-40], "damaged compressed file"),
@@ -301,10 +393,95 @@ def test_bad_input_is_one_line_with_the_cure(tmp_path, name, content, error):
     assert "\n" not in str(caught.value)
 
 
+def test_a_condition_picks_rows_as_pandas_does(tmp_path, caplog):
+    rows = pd.DataFrame(
+        {"id": ["007", "7", "8"], "price": ["9", "10.5", ""], "label": ["a", "b", "it's"], "text": list("xyz")}
+    )
+    rows.to_csv(tmp_path / "a.csv", index=False)
+    table = Corpus.read(tmp_path / "a.csv").table
+    for condition, positions in {
+        "price > 9.5": [1],
+        "id = '007'": [0],
+        "id = '7'": [1],
+        "price is null": [2],
+        "label in ('a', 'b')": [0, 1],
+        "label = 'it''s' or price < 10": [0, 2],
+        "not label like 'a%'": [1, 2],
+        "\"label\" == 'b'": [1],
+    }.items():
+        assert rows_where(table, condition).tolist() == positions, condition
+    assert not caplog.records
+    rows_where(pa.table({"n": ["3", "10", "x"]}), "n > 2")
+    assert "'n' is compared as text, by which '9' > '10', since it holds 'x'" in caplog.text
+    notes: list[str] = []
+    rows_where(pa.table({"n": ["3,5", "10", "x"], "m": ["a", "b", ""]}), "n > 2 or m is null", note=notes.append)
+    assert [note.split("; ")[1] for note in notes] == [
+        "for numbers write all of them with a decimal point, and nothing beside them", "write \"m\" = ''"
+    ]  # fmt: skip
+    notes.clear()
+    padded = pa.table({"q": ["Billing", "Billing  ", "x "], "text": ["a", "b", "b"]})
+    assert rows_where(padded, "q = 'Billing' and text != ''", note=notes.append).tolist() == [0]
+    assert notes == ["'q' has cells such as 'Billing  ' with blanks; trim(\"q\") compares without them"]
+    notes.clear()
+    assert rows_where(padded, "trim(q) = 'Billing'", note=notes.append).tolist() == [0, 1]
+    assert notes == []
+    capitals = pa.table({"q": ["Billing", "billing", "x"]})
+    assert rows_where(capitals, "q = 'billing'", note=notes.append).tolist() == [1]
+    assert notes == ["'q' has 'Billing', too; lower(\"q\") = 'billing' meets any capitals"]
+    assert rows_where(capitals, "lower(q) = 'billing'", note=notes.append).tolist() == [0, 1]
+    assert rows_where(capitals, "q != 'x'", note=notes.append).tolist() == [0, 1]
+    assert len(notes) == 1
+    assert rows_where(padded, "trim(q) = 'Billing'", note=notes.append).tolist() == [0, 1]
+    with pytest.raises(ValueError, match="give one such as text = 'b', of"):
+        rows_where(padded, "label = 1")
+    corpus = Corpus.of([{"text": f"row {number}", "queue": "Billing"} for number in range(4)])
+    with pytest.raises(ValueError, match="give one such as queue = 'Billing', of"):
+        rows_where(corpus.table, "label = 1")
+    for condition in (
+        "colour = 1",
+        "label = ",
+        "1); drop table rows; --",
+        "load_extension('x')",
+        "id in (with recursive t(n) as (select 1 union all select n + 1 from t) select n from t)",
+    ):
+        with pytest.raises(ValueError, match=r"cannot read the condition .* columns id, price, label, text"):
+            rows_where(table, condition)
+    for condition in ("\"due dates\" > '2026'", 'label = "b"'):  # SQLite takes an unknown name in quotes for a text
+        with pytest.raises(ValueError, match=r"no column is called .*; write a text in single quotes, or give one of"):
+            rows_where(table, condition)
+    ids = pa.table({"id": ["9400111899223100000001", "9400111899223100000002"], "position": ["nurse", "cook"]})
+    assert rows_where(ids, "id = '9400111899223100000002' and position = 'cook'").tolist() == [1]
+    assert rows_where(pa.table({"score": ["0.12345678901234567", "1e-05"]}), "score > 0.001").tolist() == [0]
+    notes.clear()
+    rows_where(pa.table({"price": ["$900", "$1,200", "$80"]}), "price > 100", note=notes.append)
+    assert notes[0].startswith("'price' is compared as text, by which '9' > '10', since it holds '$1,200'")
+    notes.clear()
+    days = pa.table({"day": ["2024-12-30", "26.01.2024", "2025-01-30"], "text": ["a", "b", "c"]})
+    assert rows_where(days, "day >= '2025-01-01' and day < '2026'", note=notes.append).tolist() == [2]
+    assert notes[0].startswith("'day' is compared as text, and '26.01.2024' is out of order there; write dates as")
+    for condition in ("day > 2025-01-01", "day = '2025-01-01' or day < 1/2/2025"):
+        with pytest.raises(ValueError, match=r"without quotes is a calculation; write '(2025-01-01|1/2/2025)'"):
+            rows_where(days, condition)
+    notes.clear()
+    assert not len(rows_where(pa.table({"read": ["True", "False", "True"]}), "read = true", note=notes.append))
+    assert notes == ["'read' holds texts, such as 'True', 'False'"]
+    capitals = pa.table({"Status": ["x", "y"], "status": ["y", "x"], "group": ["a", "a"]})
+    with pytest.raises(ValueError, match="'Status', 'status' differ in capitals alone"):
+        rows_where(capitals, "status = 'x'")
+    with pytest.raises(ValueError, match="give one such as \"group\" = 'a', of"):
+        rows_where(capitals, "group = 'a'")
+    prices = pa.table({"a": ["1,5", "10,25", ""], "b": ["1,500", "2", "3"], "empty": ["", "", ""]})
+    assert rows_where(prices, "a > 2").tolist() == [1]
+    assert rows_where(prices, "b = '1,500' and empty is null").tolist() == [0]
+    rows = [{"text": "a", "n": 3, "ok": True, "m": {"x": 1}}, {"text": "b", "n": None, "ok": False, "m": {}}]
+    for condition in ("n >= 3 and ok", "json_extract(m, '$.x') = 1"):
+        assert rows_where(Corpus.of(rows).table, condition).tolist() == [0]
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
 def test_what_leaves_is_what_came_in(tmp_path, suffix):
     texts = [
-        "=1+1", "@shop; it's", "a\nb", '"q"', "tab\there", " end ", "-5 degrees", "'", "a,b;c|d", "\u2028x", "a\rb",
+        "=1+1", "@shop; it's", "a\nb", '"q"', "tab\there", " end ", "-5 degrees", "'", "a,b;c|d", "\u2028x", "naïve",
     ]  # fmt: skip
     table = pa.table({"id": list(map(str, range(len(texts)))), "text": texts})
     write_rows(tmp_path / f"a{suffix}", table)
@@ -317,9 +494,33 @@ def test_what_leaves_is_what_came_in(tmp_path, suffix):
 
 def test_options_are_understood_or_refused():
     assert Options.of(["delimiter=tab", "header=no"]) == Options(delimiter="\t", header=False)
-    for word in ("delimeter=;", "header=maybe", "format=pdf", "delimiter=ab", "skip=x"):
+    for word in ("delimiter", "delimiter=", "delimeter=;", "header=maybe", "format=pdf", "delimiter=ab"):
         with pytest.raises(ValueError, match=word.split("=")[0]):
             Options.of([word])
+    with pytest.raises(ValueError, match=r"'delimiter=;'; give .*, each once"):
+        Options.of(["delimiter=tab", "delimiter=;"])
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["format=text", "skip=1"], "is read as text, which has no skip; leave out skip="),
+        (["sheet=a"], "is read as csv, which has no sheet"),
+        (["encoding=base64"], "unknown encoding 'base64'"),
+        (["skip=9"], "skip is 9, and no row comes after"),
+    ],
+)
+def test_an_option_is_obeyed_or_refused(tmp_path, words, error):
+    with pytest.raises(ValueError, match=error):
+        Corpus.read(written(tmp_path / "a.csv", "id,text\n1,a b\n"), options=Options.of(words))
+
+
+def test_rows_are_taken_with_their_cells(tmp_path):
+    corpus = Corpus.read(written(tmp_path / "a.csv", "id,text\n1,a\n2,\n3,b\n4,a\n"))
+    part = corpus.take([1, 2])
+    assert (part.texts, part.rows.tolist(), part.cells("id")) == (["b", "a"], [3, 4], ["3", "4"])
+    assert sorted(corpus.distinct_sample(5, 0).rows) == [1, 3]
+    np.testing.assert_array_equal(corpus.distinct_sample(1, 0).rows, corpus.distinct_sample(1, 0).rows)
 
 
 def test_a_text_leaves_with_its_row_and_the_source_has_no_column_of_a_path(tmp_path):
@@ -343,10 +544,38 @@ def test_the_columns_of_a_source_keep_their_names_beside_further_ones():
     ]
 
 
+def test_the_usual_name_of_texts_may_be_in_capitals(tmp_path):
+    assert Corpus.read(written(tmp_path / "a.csv", "ID,Text,Note\n1,a b,c d\n")).texts == ["a b"]
+    assert Corpus.read(written(tmp_path / "b.csv", "Text,text\na b,c d\n")).texts == ["c d"]
+
+
 def test_a_header_with_a_name_twice_is_a_header(tmp_path):
     corpus = Corpus.read(written(tmp_path / "a.csv", "id;text;;id\n1;a cat sleeps here;x;9\n;;;\n"))
     assert (corpus.columns, corpus.texts) == (["id", "text", "3", "id.2"], ["a cat sleeps here"])
     assert corpus.fields(0) == {"id": "1", "3": "x", "id.2": "9"}
+    thrice = Corpus.read(written(tmp_path / "b.csv", "text,text.2,text\none,two,three\n"), "text.2")
+    assert (thrice.columns, thrice.texts) == (["text", "text.2", "text.3"], ["two"])
+
+
+def test_a_text_that_is_stored_once_for_many_rows_does_not_fill_the_memory(tmp_path, monkeypatch):
+    texts = ["x" * 10_000, "y", "x" * 10_000] * 100
+    pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet")
+    monkeypatch.setattr("cse.corpus.source.MAX_BATCH_BYTES", 100_000)
+    batches = list(formats.read(str(tmp_path / "a.parquet")).batches)
+    assert [text for _, batch in batches for text in batch.column(0).to_pylist()] == texts
+    assert [int(number) for numbers, _ in batches for number in numbers] == list(range(1, 301))
+    assert max(batch.nbytes for _, batch in batches) < 110_000
+    with pytest.raises(ValueError, match=r"a\.parquet: unpacks to more than 1 MB; give a part of it"):
+        Corpus.read(tmp_path / "a.parquet", max_bytes=1 << 20)
+
+
+def test_a_cell_with_a_carriage_return_comes_back_from_every_table(tmp_path):
+    texts = ["a\rb", "\r", "a\r\nb", "plain, with a comma"]
+    for suffix in (".csv", ".tsv"):
+        write_rows(tmp_path / f"a{suffix}", pa.table({"id": list("1234"), "text": texts}))
+        assert Corpus.read(tmp_path / f"a{suffix}", "text").table.column("text").to_pylist() == texts
+    (tmp_path / "b.csv").write_text(csv_text(["id", "text"], enumerate(texts)), newline="")
+    assert Corpus.read(tmp_path / "b.csv").table.column("text").to_pylist() == texts
 
 
 def test_fields_are_values_that_json_can_hold():
@@ -367,63 +596,3 @@ def test_a_stream_that_never_ends_is_a_corpus_of_its_first_rows():
     corpus = Corpus.of(IterableDataset.from_generator(rows), limit=5)
     assert corpus.texts == [f"text {number}" for number in range(5)]
     assert corpus.row(4) == {"row": 5, "text": "text 4", "fields": {"id": 4}}
-
-
-def test_a_condition_picks_rows_as_pandas_does(tmp_path, caplog):
-    rows = pd.DataFrame(
-        {"id": ["007", "7", "8"], "price": ["9", "10.5", ""], "label": ["a", "b", "it's"], "text": list("xyz")}
-    )
-    rows.to_csv(tmp_path / "a.csv", index=False)
-    table = Corpus.read(tmp_path / "a.csv").table
-    for condition, positions in {
-        "price > 9.5": [1],
-        "id = '7'": [1],
-        "price is null": [2],
-        "label in ('a', 'b')": [0, 1],
-        "label = 'it''s' or price < 10": [0, 2],
-        "not label like 'a%'": [1, 2],
-        "\"label\" == 'b'": [1],
-    }.items():
-        assert rows_where(table, condition).tolist() == positions, condition
-    assert not caplog.records
-    ids = pa.table({"id": ["9400111899223100000001", "9400111899223100000002"]})  # as numbers they would be one
-    assert rows_where(ids, "id = '9400111899223100000002'").tolist() == [1]
-    prices = pa.table({"a": ["1,5", "10,25", ""], "b": ["1,500", "2", "3"]})
-    assert rows_where(prices, "a > 2").tolist() == [1]
-    assert rows_where(prices, "b = '1,500'").tolist() == [0]
-    nested = [{"text": "a", "n": 3, "ok": True, "m": {"x": 1}}, {"text": "b", "n": None, "ok": False, "m": {}}]
-    for condition in ("n >= 3 and ok", "json_extract(m, '$.x') = 1"):
-        assert rows_where(Corpus.of(nested).table, condition).tolist() == [0]
-
-
-@pytest.mark.parametrize(
-    ("condition", "message"),
-    [
-        ("colour = 1", "cannot read the condition .* columns label, day"),
-        ("1); drop table rows; --", "cannot read the condition"),
-        ("load_extension('x')", "cannot read the condition"),
-        ("label in (with recursive t(n) as (select 1 union all select n + 1 from t) select n from t)", "cannot read"),
-        ('label = "b"', "no column is called"),  # SQLite takes an unknown name in quotes for a text
-        ("day > 2025-01-01", "without quotes is a calculation"),
-    ],
-)
-def test_a_condition_that_means_something_else_or_does_more_is_refused(condition, message):
-    with pytest.raises(ValueError, match=message):
-        rows_where(pa.table({"label": ["a", "b"], "day": ["2024-12-30", "2025-01-30"]}), condition)
-
-
-@pytest.mark.parametrize(
-    ("cells", "condition", "note"),
-    [
-        (["3", "10", "x"], "n > 2", "'n' is compared as text, by which '9' > '10', since it holds 'x'"),
-        (["$900", "80"], "n > 10", "'n' is compared as text"),
-        (["2024-12-30", "26.01.2024"], "n >= '2025-01-01'", "'n' is compared as text"),
-        (["a", ""], "n is null or n = 'a'", "an empty cell of 'n' is no NULL"),
-        (["True", "False", "True"], "n = true", "'n' holds texts, such as 'True', 'False'"),
-        (["2024-12-30", "2025-01-30"], "n >= '2025-01-01'", ""),
-    ],
-)
-def test_a_condition_that_may_pick_other_rows_is_noted(cells, condition, note):
-    notes: list[str] = []
-    rows_where(pa.table({"n": cells}), condition, note=notes.append)
-    assert [line.startswith(note) for line in notes] == [True] * bool(note)

@@ -57,6 +57,11 @@ def test_every_poolings_vectors_are_the_cpus(bert_folder, pooling):
     check_same_vectors(lambda: reading(str(bert_folder), UNTRAINED[pooling]))
 
 
+def test_many_sentences_of_mixed_lengths_keep_their_order(bert_folder):
+    texts = [" ".join(SENTENCES[i % 7].split()[: 1 + i % 9] * (1 + i % 5)) for i in range(3000)]
+    check_same_vectors(lambda: make(str(bert_folder), "promptbert"), texts)
+
+
 @pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse"])
 def test_bfloat16_stays_near_float32(bert_folder, name):
     def encoder() -> Encoder:
@@ -68,7 +73,7 @@ def test_bfloat16_stays_near_float32(bert_folder, name):
     assert 0.99 < cosines.min() < cosines.max() < 1
 
 
-@pytest.mark.parametrize("name", ["promptbert", "dcpcse"])
+@pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp"])
 def test_words_at_the_mask_are_the_cpus(bert_folder, name):
     def logits(device: str) -> list[np.ndarray]:
         encoder = make(str(bert_folder), name).to(device)
@@ -93,7 +98,19 @@ def test_every_methods_losses_are_the_cpus(open_backbone, family, name, supervis
     assert len(set(there)) == 4
 
 
-@pytest.mark.parametrize("name", ["dcpcse", "esimcse"])
+@pytest.mark.parametrize("name", ["promptbert", "dcpcse"])
+def test_the_losses_of_chunks_are_those_of_a_whole_batch(bert_folder, name):
+    whole, chunks = (step_losses(make(str(bert_folder), name), "cuda", chunk=size) for size in (None, 3))
+    assert chunks == pytest.approx(whole, rel=1e-3)
+
+
+def test_the_losses_of_bfloat16_stay_near_those_of_float32(bert_folder):
+    exact, mixed = (step_losses(make(str(bert_folder), "promptbert"), "cuda", mode) for mode in ("no", "bf16"))
+    assert mixed == pytest.approx(exact, rel=0.05)
+    assert mixed != pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["promptbert", "dcpcse", "esimcse"])
 def test_a_killed_run_resumes_and_its_checkpoint_opens_on_a_cpu(bert_folder, name, tmp_path):
     whole = make(str(bert_folder), name)
     train(whole, run_of(whole, DEV), tmp_path / "whole", precision="no")
@@ -120,3 +137,9 @@ def test_pretraining_has_the_cpus_curve_and_resumes(changes, tmp_path, monkeypat
     here = run_pretraining(corpus, tmp_path / "here", config, **options)
     assert here["device"] == "cpu"
     assert curve(there) == pytest.approx(curve(here), abs=2e-3)
+
+
+def test_pretraining_in_bfloat16_stays_near_float32(tmp_path):
+    corpus = write_corpus(tmp_path)
+    exact, mixed = (run_pretraining(corpus, tmp_path / mode, CONFIG, precision=mode) for mode in ("no", "bf16"))
+    assert curve(mixed) == pytest.approx(curve(exact), rel=0.02)

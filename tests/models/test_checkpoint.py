@@ -59,6 +59,18 @@ def test_dcpcse_on_bert_base_stores_exactly_the_papers_294912_numbers(tmp_path):
     assert (tmp_path / "model" / "model.safetensors").stat().st_size < 1.2 * 2**20
 
 
+def test_differences_are_never_taken_from_another_backbone(bert_folder, tmp_path):
+    folder = Path(shutil.copytree(bert_folder, tmp_path / "backbone"))
+    encoder = make(str(folder), "simcse")
+    model, _ = load_backbone(folder)
+    with torch.no_grad():
+        model.get_input_embeddings().weight[7] += 1
+    model.save_pretrained(folder)
+    with pytest.raises(ArtefactError, match=r"changed since training began .* store float16"):
+        save(encoder, tmp_path / "model", {}, storage=Storage.INT8)
+    assert not (tmp_path / "model").exists()
+
+
 @pytest.fixture
 def checkpoint(bert_folder: Path, tmp_path: Path) -> Path:
     backbone = Path(shutil.copytree(bert_folder, tmp_path / "backbone"))
