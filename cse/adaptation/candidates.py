@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -261,7 +262,11 @@ class Trial:
             return left_out(f"{self.encoder.name} is a trained model, and training starts from a backbone")
         steps = self.steps
         if steps < EVAL_EVERY:
-            return left_out(f"{EVAL_EVERY} batches of training do not fit in the time", out_of_time=True)
+            needed = (
+                self.workspace.spent + self.training_costs[0] + self.training_costs[1] * (MAX_STEPS / EVAL_EVERY + 1)
+            )
+            reason = f"{EVAL_EVERY} batches of training do not fit in the time"
+            return left_out(reason, out_of_time=True, minutes=1 + ceil(needed / 60))
         try:
             trained, record = self._train(steps)
         except OutOfTimeError:
@@ -336,14 +341,19 @@ class Trial:
         return BATCH_SIZE * 2 * STEP_COST * start["trained_share"] / start["texts_per_second"]
 
     @property
-    def steps(self) -> int:
-        """The batches of training that fit in the time, by the measured speed, in whole evaluations."""
+    def training_costs(self) -> tuple[float, float]:
+        """The seconds of training before its first batch, and of one evaluation with the batches before it."""
         speed = self.workspace.stages[START]["texts_per_second"]
         guarded = 2 * min(MAX_HELD_OUT, len(self.fit) // 5)  # texts encoded by an evaluation
-        per_evaluation = EVAL_EVERY * self.step_seconds + guarded * 1.5 / speed
-        neighbours = min(len(self.fit), MAX_TRAINED_TEXTS) / speed  # seconds to encode the texts that are paired
+        paired = min(len(self.fit), MAX_TRAINED_TEXTS)  # texts whose neighbours are looked for
+        return paired / speed, EVAL_EVERY * self.step_seconds + guarded * 1.5 / speed
+
+    @property
+    def steps(self) -> int:
+        """The batches of training that fit in the time, by the measured speed, in whole evaluations."""
+        before, per_evaluation = self.training_costs
         # One evaluation less: that of the start, and the projection after the training.
-        whole = (self.workspace.left - neighbours) / per_evaluation - 1
+        whole = (self.workspace.left - before) / per_evaluation - 1
         return EVAL_EVERY * int(min(MAX_STEPS // EVAL_EVERY, max(0.0, whole)))
 
     def _train(self, steps: int) -> tuple[Encoder, dict[str, Any]]:
@@ -399,6 +409,6 @@ def neighbour_pairs(encoder: Encoder, texts: Sequence[str], seed: int) -> list[t
     return [(text, texts[other]) for text, other in zip(texts, drawn.tolist(), strict=True)]
 
 
-def left_out(reason: str, out_of_time: bool = False) -> dict[str, Any]:
-    """The result of a stage that gives no candidate, with the reason, and whether more minutes would try it."""
-    return {"left_out": reason, **({OUT_OF_TIME: True} if out_of_time else {})}
+def left_out(reason: str, out_of_time: bool = False, minutes: int | None = None) -> dict[str, Any]:
+    """The result of a stage that gives no candidate, with the reason, and how many `minutes` in all would try it."""
+    return {"left_out": reason, **({OUT_OF_TIME: True, "minutes": minutes} if out_of_time else {})}

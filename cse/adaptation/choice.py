@@ -148,9 +148,12 @@ def choose(stages: Stages, purpose: str = BOTH) -> Choice:
         sentence += (
             f" The time was enough for {texts:,} of {wanted:,} texts to fit on: more minutes may answer otherwise."
         )
-    if untried := [STAGE_WORDS[name].partition(",")[0] for name, stage in stages.items() if OUT_OF_TIME in stage]:
-        words = " and ".join(untried)
-        sentence += f" {words[0].upper()}{words[1:]} did not fit in the time: try more minutes."
+    untried = {STAGE_WORDS[name].partition(",")[0]: stage.get("minutes") for name, stage in stages.items()
+               if OUT_OF_TIME in stage}  # fmt: skip
+    if untried:
+        words, minutes = " and ".join(untried), max(filter(None, untried.values()), default=0)
+        cure = f"try {minutes:,} minutes" if minutes else "try more minutes"
+        sentence += f" {words[0].upper()}{words[1:]} did not fit in the time: {cure}."
     return Choice(result, candidate, sentence)
 
 

@@ -66,6 +66,8 @@ def test_the_verdict_says_what_the_time_was_not_enough_for():
     made["start"]["texts"] = 1148
     made["training"] = left_out("training took longer than the time that was left", out_of_time=True)
     assert choose(made, "groups").sentence.endswith("projection. Training did not fit in the time: try more minutes.")
+    made["training"] = left_out("8 batches of training do not fit in the time", out_of_time=True, minutes=7)
+    assert choose(made, "groups").sentence.endswith("projection. Training did not fit in the time: try 7 minutes.")
 
 
 def test_without_labels_finding_decides_and_the_last_that_finds_as_well_is_left_to_the_user():
