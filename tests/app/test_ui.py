@@ -1,17 +1,6 @@
 """Columns of models."""
 
-from app_models import write_model
-
-from cse.app.models.models import Column, Failure, Models, columns, free_name
-
-
-def test_a_model_that_appears_later_is_found_on_the_next_try(tmp_path, bert_folder):
-    models = Models([str(tmp_path / "later")])
-    call = {"function": lambda column, encoder: encoder.dim}
-    (reason,) = models.apply(**call).values()
-    assert isinstance(reason, Failure)
-    write_model(tmp_path / "later", bert_folder, "simcse")
-    assert models.apply(**call) == {"later": 32}
+from cse.app.models.models import Column, columns, free_name
 
 
 def test_repeated_models_share_a_column_and_names_are_told_apart(tmp_path, monkeypatch):
