@@ -124,9 +124,6 @@ def test_a_reading_of_the_untrained_backbone_is_added_by_its_name(state: AppStat
         first, second = cse.load("bundled", "prompt").encode(PAIR, normalize_embeddings=True)
         cosine = show.ask(state, Similarity, dict(zip(("s1", "s2"), PAIR, strict=True))).json()[column.name]
         assert cosine == pytest.approx(float(first @ second), abs=1e-5)
-        assert admit_model(state, "untrained").opened_by == ("bundled", "mean", None)
-        with pytest.raises(ValueError, match=r"Untrained \(mean\) is on your page already"):
-            admit_model(state, "untrained (mean)")
     with pytest.raises(ValueError, match=r'There is no model "untrained \(best\)" to add'):
         Admission().model("untrained (best)")
 

@@ -7,10 +7,8 @@ from types import SimpleNamespace
 import pytest
 import uvicorn
 from command_line import exit_code, options_of
-from released import release
 
 from cse.app import serving as app
-from cse.app.models.models import opened_by
 from cse.app.server.access import client_address
 
 
@@ -30,21 +28,6 @@ def test_a_wrong_model_or_index_is_one_line_and_exit_code_4(tmp_path, capsys, ar
     assert error.startswith("Error: ")
     assert message in error
     assert error.count("\n") == 1
-
-
-def test_a_family_is_for_the_models_of_others_alone(tmp_path, bert_folder, capsys, monkeypatch):
-    folder, served = str(release(tmp_path / "simcse", bert_folder, "simcse")), []
-    monkeypatch.setattr(app, "serve", served.append)
-    monkeypatch.setattr(app, "check_address", lambda host, port: None)
-    models = ["--model", "promptbert", "--model", folder]
-    for more, code, message in (([], 4, "give --family"), (["--family", "bert"], 3, "unknown family 'bert'")):
-        assert exit_code("app", [*models, *more]) == code
-        assert message in capsys.readouterr().err
-    assert exit_code("app", [*models, "--family", "simcse"]) == 0
-    assert served[0].family == "simcse"
-    assert exit_code("app", [*models, "--pooling", "cls"]) == 0
-    assert opened_by(folder, None, "cls") == (folder, "cls", None)
-    assert opened_by("promptbert", None, "cls") == ("promptbert", None, None)
 
 
 @pytest.fixture

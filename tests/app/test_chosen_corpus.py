@@ -54,20 +54,6 @@ def encoded(state: AppState, key: str, own: OwnCorpus) -> ChosenCorpus:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "column"),
-    [
-        ("a.txt", b"the cat\na dog\n", ""),
-        ("a.csv", b"a,b\nthe cat,2\na dog\n", "a"),
-        ("a.jsonl", b'{"m": {"text": "the cat"}}\n{"m": {"text": "a dog"}}\n', "m.text"),
-    ],
-)
-def test_an_uploaded_file_gives_its_sentences(tmp_path, name, content, column) -> None:
-    (tmp_path / name).write_bytes(content)
-    found = texts_of(str(tmp_path / name), column, None)
-    assert (found.texts, found.labels, found.rows, found.without_text) == (["the cat", "a dog"], None, [1, 2], 0)
-
-
-@pytest.mark.parametrize(
     ("name", "content", "column", "message"),
     [
         ("a.txt", b" \n", "", "a.txt: no text in it; give a text a line."),

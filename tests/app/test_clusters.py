@@ -25,7 +25,6 @@ from cse.app.html import LIGHT
 from cse.app.models.naming import title
 from cse.app.places.clusters import (
     canvas_value,
-    column_value,
     first_maps,
     ordered_value,
     selected_rows,
@@ -187,9 +186,7 @@ def test_the_endpoint_has_the_json_of_the_frame(state, drawn) -> None:
         assert made["near"] == rows["near"].tolist()
         assert [number + 1 for number in made["groups"]["of"]] == rows["group"].tolist()
         assert len(made["groups"]["words"]) == rows["group"].max()
-    labelled = Map().answer(drawn)
-    assert labelled["labels"] == LABELS
-    assert labelled["maps"]["simcse"]["groups"]["labels"][0][0] in ("pets", "food")
+    assert Map().answer(drawn)["labels"] == LABELS
 
 
 def test_texts_are_data_on_the_canvas_and_escaped_beside_it(state) -> None:
@@ -218,14 +215,6 @@ def test_the_selection_has_all_columns_and_the_group_in_every_model(drawn) -> No
     assert table[["row", "text", "label"]].to_numpy().tolist() == [[3, TEXTS[2], ""], [8, TEXTS[7], "food"]]
     with pytest.raises(FieldError, match="A point must be a whole number from 0 to 8"):
         selected_rows([9], 9)
-
-
-def test_many_labels_share_a_colour_and_texts_without_one_have_none() -> None:
-    few = column_value(["x", "", "y"])
-    assert (few["names"], few["missing"]) == (["x", "y", "no label"], 2)
-    many = column_value([str(number) for number in range(20)] + ["0"] * 3)
-    assert len(many["names"]) == 12
-    assert (many["names"][0], many["names"][-1]) == ("0", "9 others")
 
 
 def test_numbers_and_dates_of_a_column_are_coloured_in_order_by_fifths() -> None:

@@ -12,7 +12,7 @@ from page_state import KEY, put_table, tiny_state
 
 from cse.app import show
 from cse.app.corpus.corpora import OWN_KEY
-from cse.app.files import FIGURES, FORMS, as_csv, as_json, as_latex, as_parquet, as_sheet, file_of
+from cse.app.files import FIGURES, FORMS, as_csv, as_json, as_parquet, as_sheet, file_of
 from cse.app.places.clusters import first_maps
 from cse.app.results import RESULTS
 from cse.app.results.groups import Groups, Neighbours
@@ -144,11 +144,3 @@ def test_a_model_is_shown_as_it_was_before_training(state) -> None:
     assert list(both.models) == [f"{names[0]} (before)", names[0]]
     start = state.models.encoder(state.models.own[0]).fingerprint
     assert both.models[names[0]] == start != both.models[f"{names[0]} (before)"]
-
-
-def test_a_table_of_many_rows_is_set_over_pages_and_long_texts_in_lines(first_answer) -> None:
-    from cse.app.results.similarity import Pairs, Similarity
-
-    short, long = as_latex(first_answer(Similarity)), as_latex(first_answer(Pairs))
-    assert short.startswith("% \\usepackage{booktabs}\n\\begin{table}\n\\centering\n")
-    assert long.startswith("% \\usepackage{booktabs,longtable}\n\\begin{longtable}{")

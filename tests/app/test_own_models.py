@@ -1,9 +1,7 @@
 """Archives that visitors send are read within bounds, and nothing of a bad one is left."""
 
-import shutil
 import stat
 import zipfile
-from random import Random
 
 import pytest
 
@@ -65,30 +63,15 @@ def test_a_file_that_is_no_archive_or_lies_about_its_size_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"cannot be read as a \.zip"):
         unpack_model(bad, tmp_path / "out", 1000)
     packed(bad, CONFIG, ("m/model.safetensors", bytes(5000)))
-    content = bad.read_bytes().replace((5000).to_bytes(4, "little"), (50).to_bytes(4, "little"))
+    whole = bad.read_bytes()
+    bad.write_bytes(whole[:-10])  # as a download that ended early
+    with pytest.raises(ValueError, match=r"cannot be read as a \.zip"):
+        unpack_model(bad, tmp_path / "out", 10_000)
+    content = whole.replace((5000).to_bytes(4, "little"), (50).to_bytes(4, "little"))
     bad.write_bytes(content)
     with pytest.raises(ValueError, match=r"cannot be read as a \.zip"):
         unpack_model(bad, tmp_path / "out", 10_000)
     assert not (tmp_path / "out").exists()
-
-
-def test_a_damaged_archive_is_a_model_or_a_line_wherever_the_damage_is(tmp_path):
-    path, random, lines = tmp_path / "x.zip", Random(0), set()
-    packed(path, CONFIG, ("m/model.safetensors", b"weights" * 50))
-    whole = path.read_bytes()
-    for _ in range(400):
-        damaged = bytearray(whole[: random.choice([len(whole), random.randrange(len(whole))])])
-        for place in random.choices(range(len(damaged)), k=2) if damaged else ():
-            damaged[place] = random.choice([0, 128, 255])
-        path.write_bytes(damaged)
-        try:
-            assert (unpack_model(path, tmp_path / "out", 10_000) / "config.json").is_file()
-            shutil.rmtree(tmp_path / "out")
-        except ValueError as error:
-            lines.add(str(error).partition(" (")[0])
-        assert not (tmp_path / "out").exists()
-    assert "The file cannot be read as a .zip" in lines
-    assert all(line.startswith(("The file", "The archive")) and "\n" not in line for line in lines)
 
 
 def test_only_configurations_weights_and_vocabularies_are_unpacked(tmp_path):

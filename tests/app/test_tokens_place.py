@@ -63,18 +63,6 @@ def test_tokens_are_those_of_the_logits_on_page_in_file_and_for_programs(state, 
     assert sorted(float(share) for _, share in shown) == sorted((100 * answer.frame["probability"]).round(1).tolist())
 
 
-def test_models_that_read_no_mask_are_named_once_and_a_start_stands_beside_its_model(state) -> None:
-    page = page_html(ask(state, Tokens, {"sentence": SENTENCE}))
-    assert page.count("read no [MASK]") == 1
-    names = re.search(r"<summary>(.*) read no \[MASK\]", page)
-    assert names is not None
-    assert names[1] == "SimCSE and DCPCSE"
-    pair = ask(state, Tokens, {"models": ["promptbert (before)", "promptbert"], "k": 3})
-    assert page_html(pair).count('<section class="cse-card"') == 1
-    assert page_html(pair).index("Before training") < page_html(pair).index("After training")
-    assert pair.frame["model"].unique().tolist() == ["promptbert (before)", "promptbert"]
-
-
 def test_the_sentence_counts_the_words_of_the_template(state) -> None:
     answer = ask(state, Tokens, {"sentence": SENTENCE, "k": 6, "models": ["promptbert"]})
     lists = {name: set(rows["token"]) for name, rows in answer.frame.groupby("list")}

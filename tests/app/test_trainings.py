@@ -174,11 +174,6 @@ def test_what_a_server_does_not_take_is_refused_before_anything_is_written(rules
 
 def test_the_command_of_a_request_has_what_was_asked():
     topics = [f"topic {number % 3}" for number in range(150)]
-    asked = checked(OWN, TEXTS, topics, name="my pets", start="bundled", pooling="cls", minutes=7, purpose="search")
-    assert asked.command.endswith(
-        "adapt texts.csv --backbone bundled --column text --output my-pets --pooling cls --label label --for search "
-        "--minutes 7"
-    )
     named = checked(OWN, TEXTS, topics, saved=("pets.csv", "Body", "Kind of pet"))
     assert named.command.partition("adapt ")[2] == (
         "pets.csv --backbone bundled --column Body --output my-adapt --label 'Kind of pet' --minutes 240"
