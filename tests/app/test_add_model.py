@@ -14,6 +14,7 @@ from gradio.context import LocalContext
 
 import cse
 from cse.app import show
+from cse.app.models.models import Column, columns, free_name
 from cse.app.models.naming import Admission, title
 from cse.app.models.recent import Bounds
 from cse.app.results.similarity import Similarity
@@ -169,3 +170,16 @@ def test_the_owner_may_add_a_folder_by_its_path_and_others_an_archive_where_they
         admit_model(state, "", key, str(tmp_path / "none.zip"))
     for trainings in (owned.trainings, guests.trainings):
         trainings.close()
+
+
+def test_repeated_models_share_a_column_and_names_are_told_apart(tmp_path, monkeypatch):
+    for name in ("a/run", "b/run"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    found = columns(["simcse", "a/run", str(tmp_path / "a" / "run"), "b/run", "simcse"])
+    assert found == (
+        Column("simcse", "simcse"),
+        Column("run", str(tmp_path / "a" / "run")),
+        Column(str(tmp_path / "b" / "run"), str(tmp_path / "b" / "run")),
+    )
+    assert free_name(("", "a", "b"), {"a"}) == "b"

@@ -47,14 +47,10 @@ def test_a_port_in_use_is_one_line_and_exit_code_3(capsys, served):
     assert not served
 
 
-@pytest.mark.parametrize("by", ["option", "environment"])
-def test_a_host_that_is_not_this_machines_is_one_line_and_exit_code_3(capsys, served, monkeypatch, by):
-    host = "192.0.2.1"
-    if by == "environment":
-        monkeypatch.setenv("GRADIO_SERVER_NAME", host)
-    assert exit_code("app", ["--host", host] if by == "option" else []) == 3
+def test_a_host_that_is_not_this_machines_is_one_line_and_exit_code_3(capsys, served):
+    assert exit_code("app", ["--host", "192.0.2.1"]) == 3
     line = capsys.readouterr().err
-    assert line.startswith(f"Error: cannot listen on {host!r} (")
+    assert line.startswith("Error: cannot listen on '192.0.2.1' (")
     assert line.count("\n") == 1
     assert not served
 

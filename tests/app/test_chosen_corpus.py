@@ -59,7 +59,7 @@ def encoded(state: AppState, key: str, own: OwnCorpus) -> ChosenCorpus:
         ("a.txt", b" \n", "", "a.txt: no text in it; give a text a line."),
         ("a.txt", b"a\n" * 50_001, "", "The file has more than 50,000 texts; give a part of it."),
         ("a.txt", b"a" * (16 * 2**20 + 1), "", "a.txt: has more than 16 MB; give a part of it."),
-        ("a.csv", b"a,b\n1,2\n", "", "a.csv: choose the column of the texts: a or b."),
+        ("a.csv", b"a,b\n1,2\n", "", "a.csv: choose the column of the texts"),
         ("a.parquet", b"PAR1", "", "cannot read 'a.parquet' ("),
     ],
 )

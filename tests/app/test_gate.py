@@ -1,4 +1,4 @@
-"""The checks before the app: names, origins, sizes, calls that cannot be answered; and clients that leave."""
+"""The checks before the app: names, origins, sizes, and calls that cannot be answered."""
 
 import json
 

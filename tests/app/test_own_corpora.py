@@ -5,8 +5,6 @@ import threading
 import numpy as np
 import pytest
 
-import cse
-from cse.app.corpus import own as corpora
 from cse.app.corpus.own import (
     BLOCK,
     FAILED,
@@ -15,11 +13,9 @@ from cse.app.corpus.own import (
     UNDO,
     OwnCorpora,
     OwnCorpus,
-    quick,
 )
 from cse.app.models.models import Column
 from cse.app.models.recent import Bounds
-from cse.vectors import cosines
 
 ONE, TWO, THREE = "1" * 32, "2" * 32, "3" * 32
 FIRST, SECOND = Column("first", "first"), Column("second", "second")
@@ -169,20 +165,6 @@ def test_vectors_stand_in_the_order_of_the_texts():
     kept.put(ONE, OwnCorpus("one", texts), [FIRST])
     done(kept)
     np.testing.assert_array_equal(kept.corpus(ONE).encodings[FIRST].vectors()[:, 0], [len(text) for text in texts])
-
-
-def test_texts_are_encoded_in_bfloat16_only_by_openvino_and_where_that_is_fast(bert_folder, monkeypatch):
-    opened = cse.load(str(bert_folder), "mean", backend="openvino")
-    on_torch = cse.load(str(bert_folder), "mean", backend="torch")
-    texts = ["the cat sat on the mat", "a dog"]
-    monkeypatch.setattr(corpora, "computes_in_bf16", lambda *_: False)
-    assert quick(opened) is opened
-    monkeypatch.setattr(corpora, "computes_in_bf16", lambda *_: True)
-    fast = quick(opened)
-    assert fast is quick(opened) is not opened
-    assert (opened.graphs.precision, fast.graphs.precision, fast.fingerprint) == ("f32", "bf16", opened.fingerprint)
-    assert cosines(fast.encode(texts), opened.encode(texts)).min() > 0.999
-    assert quick(on_torch) is on_torch
 
 
 def test_a_removal_can_be_undone_until_its_time_ends() -> None:

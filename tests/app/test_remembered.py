@@ -1,4 +1,4 @@
-"""Vectors that were computed lately are looked up by the encoder that made them, which answers one at a time."""
+"""Vectors that were computed lately are looked up by the encoder that made them."""
 
 import numpy as np
 from app_models import write_model

@@ -63,15 +63,6 @@ def test_tokens_are_those_of_the_logits_on_page_in_file_and_for_programs(state, 
     assert sorted(float(share) for _, share in shown) == sorted((100 * answer.frame["probability"]).round(1).tolist())
 
 
-def test_the_sentence_counts_the_words_of_the_template(state) -> None:
-    answer = ask(state, Tokens, {"sentence": SENTENCE, "k": 6, "models": ["promptbert"]})
-    lists = {name: set(rows["token"]) for name, rows in answer.frame.groupby("list")}
-    before, after = (len(lists[name] & lists["template"]) for name in ("sentence", "denoised"))
-    assert answer.result.says(answer.frame) == (
-        f"Words that come from the template, not the sentence: {before} of 6 from PromptBERT, {after} after denoising."
-    )
-
-
 def test_a_template_is_scored_on_the_graded_pairs_beside_each_models_own(state) -> None:
     template = '"[X]" is a [MASK] one'
     answer = ask(state, Template, {"sentence": SENTENCE, "template": template, "k": 3})
