@@ -2,16 +2,13 @@
 
 import asyncio
 import socket
-from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
 import uvicorn
 from command_line import exit_code, options_of
-from released import release
 
 from cse.app import serving as app
-from cse.app.models.models import opened_by
 from cse.app.server.access import client_address
 
 
@@ -20,17 +17,11 @@ from cse.app.server.access import client_address
     [
         (["--model", "nowhere"], "no model 'nowhere'; choose simcse, promptbert"),
         (["--model", "EMPTY"], "no config.json in it"),
-        (["--model", "UNREADABLE"], "config.json is damaged"),
-        (["--model", "WEIGHTLESS"], "no safetensors file"),
-        (["--index", "EMPTY"], "not an index folder"),
         (["--index", "nowhere"], "no such index folder"),
     ],
 )
 def test_a_wrong_model_or_index_is_one_line_and_exit_code_4(tmp_path, capsys, arguments, message):
-    for name, config in (("EMPTY", None), ("UNREADABLE", "{"), ("WEIGHTLESS", "{}")):
-        (tmp_path / name).mkdir()
-        if config:
-            (tmp_path / name / "config.json").write_text(config)
+    (tmp_path / "EMPTY").mkdir()
     paths = [str(tmp_path / value) if value.isupper() else value for value in arguments]
     assert exit_code("app", paths) == 4
     error = capsys.readouterr().err
@@ -39,98 +30,27 @@ def test_a_wrong_model_or_index_is_one_line_and_exit_code_4(tmp_path, capsys, ar
     assert error.count("\n") == 1
 
 
-def test_a_family_is_for_the_models_of_others_alone(tmp_path, bert_folder, capsys, monkeypatch):
-    folder, served = str(release(tmp_path / "simcse", bert_folder, "simcse")), []
-    monkeypatch.setattr(app, "serve", served.append)
-    monkeypatch.setattr(app, "check_address", lambda host, port: None)
-    models = ["--model", "promptbert", "--model", folder]
-    for more, code, message in (([], 4, "give --family"), (["--family", "bert"], 3, "unknown family 'bert'")):
-        assert exit_code("app", [*models, *more]) == code
-        assert message in capsys.readouterr().err
-    assert exit_code("app", [*models, "--family", "simcse"]) == 0
-    assert served[0].family == "simcse"
-    assert exit_code("app", [*models, "--pooling", "cls"]) == 0
-    assert opened_by(folder, None, "cls") == (folder, "cls", None)
-    assert opened_by("promptbert", None, "cls") == ("promptbert", None, None)
-
-
-@contextmanager
-def listening(host):
-    """A port of `host` that is taken."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as taken:
-        taken.bind((host, 0))
-        taken.listen()
-        yield taken.getsockname()[1]
-
-
-def can_listen(host):
-    try:
-        with listening(host):
-            return True
-    except OSError:
-        return False
-
-
 @pytest.fixture
 def served(monkeypatch):
     """The arguments that `app.main` would have served with; nothing is started."""
-    calls, look_up = [], socket.getaddrinfo
-
-    def known(host, *args, **options):  # asks no name server
-        if host.endswith(".invalid"):
-            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        return look_up(host, *args, **options)
-
-    monkeypatch.setattr(socket, "getaddrinfo", known)
+    calls = []
     monkeypatch.setattr(app, "serve", calls.append)
     monkeypatch.setenv("GRADIO_SERVER_NAME", "")  # as if it were not set
     return calls
 
 
-needs_ipv6 = pytest.mark.skipif(not can_listen("::1"), reason="this machine has no IPv6 loopback")
-needs_second = pytest.mark.skipif(not can_listen("127.0.0.2"), reason="this machine's loopback has one address")
-
-
 def test_a_port_in_use_is_one_line_and_exit_code_3(capsys, served):
-    with listening("127.0.0.1") as port:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
         assert exit_code("app", ["--port", str(port)]) == 3
-    assert (
-        capsys.readouterr().err == f"Error: cannot use port {port} (Address already in use); give another with --port\n"
-    )
+    assert capsys.readouterr().err.startswith(f"Error: cannot use port {port} (Address already in use)")
     assert not served
 
 
-@pytest.mark.parametrize("by", ["option", "environment"])
-@pytest.mark.parametrize(
-    ("taken", "host"),
-    [
-        pytest.param("127.0.0.2", "127.0.0.2", marks=needs_second),
-        pytest.param("::1", "::1", marks=needs_ipv6),
-        pytest.param("::1", "[::1]", marks=needs_ipv6),
-    ],
-)
-def test_the_port_is_probed_on_the_host_that_will_be_listened_on(capsys, served, monkeypatch, by, taken, host):
-    options = ["--host", host] if by == "option" else []
-    monkeypatch.setenv("GRADIO_SERVER_NAME", host if by == "environment" else "127.0.0.1")
-    with listening(taken) as port:
-        assert exit_code("app", ["--port", str(port), *options]) == 3
-        assert f"cannot use port {port} (Address already in use)" in capsys.readouterr().err
-        monkeypatch.setenv("GRADIO_SERVER_NAME", taken)
-        assert (
-            exit_code("app", ["--port", str(port), "--host", "127.0.0.1"]) == 0
-        )  # the option goes first, and is free there
-    assert [call.host for call in served] == ["127.0.0.1"]
-
-
-@pytest.mark.parametrize("by", ["option", "environment"])
-@pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1", "nobody.invalid", "a..b", "*"])
-def test_a_host_that_is_not_this_machines_is_one_line_and_exit_code_3(capsys, served, monkeypatch, by, host):
-    if by == "environment":
-        monkeypatch.setenv("GRADIO_SERVER_NAME", host)
-    assert exit_code("app", ["--host", host] if by == "option" else []) == 3
+def test_a_host_that_is_not_this_machines_is_one_line_and_exit_code_3(capsys, served):
+    assert exit_code("app", ["--host", "192.0.2.1"]) == 3
     line = capsys.readouterr().err
-    assert line.startswith(f"Error: cannot listen on {host!r} (")
-    assert line.endswith("); give --host an address of this machine, such as 127.0.0.1\n")
+    assert line.startswith("Error: cannot listen on '192.0.2.1' (")
     assert line.count("\n") == 1
     assert not served
 

@@ -10,7 +10,6 @@ from urllib.parse import urlparse
 import gradio as gr
 import httpx
 import pytest
-from gradio.server_messages import ProcessCompletedMessage
 from ports import free_port
 
 from cse.app.page import launch_options
@@ -18,8 +17,6 @@ from cse.app.server import gradio_adapter
 from cse.app.server.access import Names
 from cse.app.server.bodies import Budget
 from cse.app.server.gate import Gate
-
-WRONG = ("\ud800", "", "x" * 65, "a b", "caf\u00e9", "a/b", 5, ["a"])
 
 
 @pytest.fixture(scope="module")
@@ -40,50 +37,24 @@ def post(url, sent):
     return httpx.post(url, content=json.dumps(sent), headers={"content-type": "application/json"}, timeout=60)
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", ["\ud800", "x" * 65, "a/b", ["a"]])
 def test_a_session_is_called_in_plain_characters(url, capfd, name) -> None:
     line = f"session_hash is {json.dumps(name)[:60]}; give 1 to 64 letters a-z, digits, hyphens, underscores or dots."
     for path, sent in {
         "call/say": {"data": ["a"]},
         "queue/join": {"data": ["a"], "fn_index": 0},
         "run/say": {"data": ["a"]},
-        "cancel": {"event_id": "x", "fn_index": 0},
-        "component_server": {"data": [], "component_id": 1, "fn_name": "x"},
     }.items():
         answer = post(f"{url}/{path}", {**sent, "session_hash": name})
         assert (answer.status_code, answer.json().get("error")) == (422, line), path
-    event = post(f"{url}/call/say", {"data": ["a"]}).json()["event_id"]
-    assert httpx.get(f"{url}/call/say/{event}", timeout=60).text.startswith("event: complete")
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("name", ["%ED%A0%80", "", "x" * 65, "a%20b", "caf%C3%A9"])
-def test_a_stream_is_asked_for_by_a_plain_name(url, name) -> None:
+def test_a_stream_is_asked_for_by_a_plain_name(url) -> None:
+    name = "x" * 65
     for path in (f"queue/data?session_hash={name}", f"queue/data?session_hash=a&session_hash={name}"):
         assert httpx.get(f"{url}/{path}", timeout=30).status_code == 422
-    assert not name or httpx.get(f"{url}/heartbeat/{name}", timeout=30).status_code == 422
-
-
-def test_a_stream_of_an_unknown_session_ends_with_one_message_and_logs_nothing(url, capfd) -> None:
-    answer = httpx.get(f"{url}/queue/data", params={"session_hash": "unknown"}, timeout=30)
-    assert answer.status_code == 404
-    assert answer.headers["content-type"].startswith("text/event-stream")
-    (message, rest) = answer.text.split("\n\n")
-    assert rest == ""
-    told = json.loads(message.removeprefix("data: "))
-    assert (told["msg"], told["session_not_found"], told["success"]) == ("unexpected_error", True, False)
-    assert told["message"] == "There is no such session, or it was forgotten; make a call first."
-    assert httpx.get(f"{url}/queue/data", timeout=30).status_code == 422
-    assert capfd.readouterr().err == ""
-
-
-def test_a_stream_of_a_session_brings_its_results(url) -> None:
-    sent = {"data": ["x"], "fn_index": 0, "session_hash": "mine"}
-    assert httpx.post(f"{url}/queue/join", json=sent, timeout=60).status_code == 200
-    found = httpx.get(f"{url}/queue/data", params={"session_hash": "mine"}, timeout=60)
-    assert found.status_code == 200
-    assert '"data":["xxx' in found.text
-    assert "close_stream" in found.text
+    assert httpx.get(f"{url}/heartbeat/{name}", timeout=30).status_code == 422
 
 
 def test_answers_that_nobody_fetches_make_room_for_later_ones(url, monkeypatch) -> None:
@@ -93,44 +64,6 @@ def test_answers_that_nobody_fetches_make_room_for_later_ones(url, monkeypatch) 
     assert last == f'event: complete\ndata: ["{"j" * 20_000}"]\n\n'
     first = httpx.get(f"{url}/call/say/{events[0]}", timeout=60)
     assert (first.status_code, first.json()["detail"].split(",")[0]) == (404, f"There is no call {events[0]}")
-
-
-def mailboxes():
-    calls: dict[str, set[str]] = {}
-    queue, held = SimpleNamespace(pending_event_ids_session=calls), SimpleNamespace(session_data={}, time_last_used={})
-    return gradio_adapter.Mailboxes(SimpleNamespace(_queue=queue, state_holder=held)), calls
-
-
-def ended(number, size=0):
-    return ProcessCompletedMessage(output={"data": ["x" * size]}, success=True, event_id=str(number))
-
-
-def test_the_session_that_was_read_longest_ago_is_forgotten_first(monkeypatch) -> None:
-    monkeypatch.setattr(gradio_adapter, "MAX_SESSIONS", 3)
-    monkeypatch.setattr(gradio_adapter, "MAX_BYTES", 40_000)
-    boxes, calls = mailboxes()
-
-    async def passed() -> None:
-        for name in ("a", "b", "c"):
-            boxes[name] = asyncio.Queue()
-            calls[name] = {"1"}
-            boxes[name].put_nowait(ended(1, 10))
-        await boxes["a"].get()
-        boxes["d"] = asyncio.Queue()
-        assert (list(boxes), sorted(calls)) == (["c", "a", "d"], ["a", "c"])
-        boxes["b"].put_nowait(ended(1))  # its call ends later, to nobody
-        boxes["d"].put_nowait(ended(2, 30_000))
-        boxes["a"].put_nowait(ended(3, 30_000))
-        assert (await boxes["a"].get()).output == {"data": ["x" * 30_000]}
-        assert list(boxes) == ["a"]
-        for number in range(50):
-            boxes["a"].put_nowait(ended(number, 1000))
-            assert boxes.size <= 40_000  # a session that never reads is forgotten, too
-
-    asyncio.run(passed())
-    for name in list(boxes):
-        del boxes[name], boxes[name]
-    assert boxes.size == 0
 
 
 def test_a_body_that_does_not_end_is_answered_and_its_connection_closed(url, monkeypatch) -> None:

@@ -6,27 +6,21 @@ import time
 from collections import namedtuple
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from app_models import write_model
 from conftest import SENTENCES
-from openpyxl import Workbook
 from page_state import KEY
 
-from cse.analysis.calibration import percentile, random_cosines
 from cse.app import show, validation
 from cse.app.corpus import reading
 from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY, ChosenCorpus
 from cse.app.corpus.own import GONE, Encoding, OwnCorpus
 from cse.app.corpus.reading import MOST_UNPACKED, file_corpus, preview
-from cse.app.page import page
 from cse.app.results.search import Search
 from cse.app.state import AppState, choices_of, chosen_corpus, open_state, reference_corpus
 from cse.app.top import corpus_table, encode_by, put_texts
-from cse.vectors import unit_rows
-from index import BuildSettings, VectorIndex
 
 
 @pytest.fixture(scope="module")
@@ -60,31 +54,12 @@ def encoded(state: AppState, key: str, own: OwnCorpus) -> ChosenCorpus:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "column"),
-    [
-        ("a.txt", b"the cat\na dog\n", ""),
-        ("a.csv", b"a,b\nthe cat,2\na dog\n", "a"),
-        ("a.jsonl", b'{"m": {"text": "the cat"}}\n{"m": {"text": "a dog"}}\n', "m.text"),
-        ("a.CSV", b"text\nthe cat\na dog\n", ""),
-        ("a.csv", b"the cat\na dog\n", ""),
-        ("a.csv", b"pets\nthe cat\na dog\n", "pets"),
-    ],
-)
-def test_an_uploaded_file_gives_its_sentences(tmp_path, name, content, column) -> None:
-    (tmp_path / name).write_bytes(content)
-    found = texts_of(str(tmp_path / name), column, None)
-    assert (found.texts, found.labels, found.rows, found.without_text) == (["the cat", "a dog"], None, [1, 2], 0)
-
-
-@pytest.mark.parametrize(
     ("name", "content", "column", "message"),
     [
         ("a.txt", b" \n", "", "a.txt: no text in it; give a text a line."),
         ("a.txt", b"a\n" * 50_001, "", "The file has more than 50,000 texts; give a part of it."),
         ("a.txt", b"a" * (16 * 2**20 + 1), "", "a.txt: has more than 16 MB; give a part of it."),
-        ("a.csv", b"a,b\n1,2\n", "", "a.csv: choose the column of the texts: a or b."),
-        ("a.csv", b"a,b\n1,2\n", "c", "a.csv: no column 'c'; choose the column of the texts: a or b."),
-        ("a.csv", b"cat\ndog\n", "", "a.csv: choose 'cat' if it is the column's name, or give a .txt file."),
+        ("a.csv", b"a,b\n1,2\n", "", "a.csv: choose the column of the texts"),
         ("a.parquet", b"PAR1", "", "cannot read 'a.parquet' ("),
     ],
 )
@@ -96,21 +71,12 @@ def test_a_bad_file_is_one_line_without_the_servers_folder(tmp_path, name, conte
     assert str(tmp_path) not in str(caught.value)
 
 
-def test_a_file_that_the_server_has_deleted_is_asked_for_again(tmp_path) -> None:
-    with pytest.raises(ValueError, match=r"^a\.txt: is no longer on the server; upload it again\.$"):
-        texts_of(str(tmp_path / "a.txt"), None, None)
-
-
 def test_a_file_shows_its_columns_and_first_rows_before_it_is_read(tmp_path) -> None:
     rows = [[str(number), f"pet {number}"] for number in range(9)]
     (tmp_path / "a.csv").write_text("id,body\n" + "".join(f"{each},{body}\n" for each, body in rows))
     assert preview(str(tmp_path / "a.csv")) == (["id", "body"], rows[:5], None, None, "body")
-    (tmp_path / "a.tsv").write_text("id\ttext\n1\ta cat\n")
-    assert preview(str(tmp_path / "a.tsv")) == (["id", "text"], [["1", "a cat"]], "text", None, "text")
     (tmp_path / "a.txt").write_text("A cat, a dog.\n\n It rains \n")
     assert preview(str(tmp_path / "a.txt")) == ([], [["A cat, a dog."], ["It rains"]], None, None, None)
-    (tmp_path / "b.txt").write_text("id,body\n\n7,a cat\n")
-    assert preview(str(tmp_path / "b.txt")) == (["id", "body"], [["7", "a cat"]], None, None, "body")
     (tmp_path / "b.csv").write_text("Pets\nThe cat sleeps here\n")
     assert preview(str(tmp_path / "b.csv")).proposed == "Pets"
 
@@ -118,7 +84,6 @@ def test_a_file_shows_its_columns_and_first_rows_before_it_is_read(tmp_path) -> 
 @pytest.mark.parametrize(
     ("header", "label"),
     [
-        ("id,text,queue,note", "queue"),  # few values, each often
         ("id,text,queue,Topic", "Topic"),  # by its name
         ("id,text,queue,day", "queue"),  # days are not labels
         ("id,text,queue,other", None),  # two such columns
@@ -132,21 +97,12 @@ def test_the_column_of_labels_is_known_by_its_name_or_as_the_only_one_of_a_few_v
     assert preview(str(tmp_path / "a.csv")).label == label
 
 
-def test_a_table_of_any_kind_is_read_with_its_texts_verbatim_and_the_numbers_of_its_rows(tmp_path) -> None:
+def test_a_table_is_read_with_its_texts_verbatim_and_the_numbers_of_its_rows(tmp_path) -> None:
     content = "id;text;;id\n1; Un caf\u00e9 au lait, s'il vous pla\u00eet ;x;9\n;;;\n3;-5 degr\u00e9s dehors;;\n"
     (tmp_path / "a.csv").write_bytes(content.encode("cp1252"))
-    book = Workbook()
-    for line in content.splitlines():
-        book.active.append([cell or None for cell in line.split(";")])
-    book.save(tmp_path / "a.xlsx")
-    (tmp_path / "a.tsv.gz").write_bytes(gzip.compress(content.replace(";", "\t").encode()))
-    for name in ("a.csv", "a.xlsx", "a.tsv.gz"):
-        found = texts_of(str(tmp_path / name), None, "id.2")
-        assert found.texts == [" Un caf\u00e9 au lait, s'il vous pla\u00eet ", "-5 degr\u00e9s dehors"]
-        assert (found.labels, found.rows, found.without_text) == (["9", ""], [1, 3], 1)
-        assert preview(str(tmp_path / name)).text == "text"
-    (tmp_path / "a.txt").write_bytes(b"caf\xe9 noir\n\n two \n")
-    assert texts_of(str(tmp_path / "a.txt"), None, None) == (["caf\u00e9 noir", " two "], None, [1, 3], 0)
+    found = texts_of(str(tmp_path / "a.csv"), None, "id.2")
+    assert found.texts == [" Un caf\u00e9 au lait, s'il vous pla\u00eet ", "-5 degr\u00e9s dehors"]
+    assert (found.labels, found.rows, found.without_text) == (["9", ""], [1, 3], 1)
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch) -> None:
@@ -177,16 +133,6 @@ def test_the_page_searches_with_the_models_that_have_encoded_and_waits_only_wher
     state.own_corpora.remove("c" * 32)
 
 
-def test_a_column_that_comes_later_encodes_the_texts_when_it_is_asked_for_them(state) -> None:
-    corpus, column = kept(state, SENTENCES, "e" * 32), state.models.columns[0]
-    del corpus.encodings[column]
-    with pytest.raises(ValueError, match="SimCSE has encoded 0 % of your texts"):
-        corpus.vectors(column, state.models.encoder(column))
-    while corpus.ready([column]) == []:
-        time.sleep(0.01)
-    assert corpus.vectors(column, state.models.encoder(column)).shape == (7, 32)
-
-
 def test_a_corpus_is_its_visitors_alone_and_never_another_one_in_its_place(state) -> None:
     key, stranger = "b" * 32, "c" * 32
     corpus = kept(state, ["the cat"], key)
@@ -200,23 +146,6 @@ def test_a_corpus_is_its_visitors_alone_and_never_another_one_in_its_place(state
     with pytest.raises(ValueError, match="The corpus is unknown; choose demo or own"):
         chosen_corpus(state, "etc", key)
     assert chosen_corpus(state, DEMO_KEY, stranger).labels == state.demo.labels
-
-
-def test_a_pair_is_judged_by_random_pairs_of_the_chosen_corpus(state) -> None:
-    texts = [f"{text} {number}" for text in SENTENCES for number in ("one", "two", "three")]
-    corpus, key = kept(state, [*texts, *texts], "b" * 32), "b" * 32
-    reference = reference_corpus(state, OWN_KEY, key)
-    answer = show.ask(state, Search, {"query": SENTENCES[0], "k": 50, "corpus": OWN_KEY, "key": key})
-    assert answer.reference == corpus.label
-    for column in state.models.columns[:2]:
-        encoder = state.models.encoder(column)
-        wanted = random_cosines(corpus.vectors(column, encoder)[: len(texts)])
-        np.testing.assert_allclose(reference.random_cosines(column, encoder), wanted, atol=1e-5)
-        rows = answer.frame[answer.frame.model == column.name]
-        for cosine, place in zip(rows["cosine"], rows["percentile"], strict=True):
-            assert place == pytest.approx(percentile(cosine, wanted), abs=0.5)
-    kept(state, texts, key)  # another corpus under the same key has another scale
-    assert reference_corpus(state, OWN_KEY, key).number != reference.number
 
 
 def test_a_corpus_that_is_small_or_gone_leaves_the_demo_as_the_scale(state) -> None:
@@ -239,37 +168,6 @@ def test_a_corpus_is_saved_with_the_rows_and_columns_of_its_file(state) -> None:
     assert saved["text"].splitlines() == ["cse_row,Subject,row", "1,a cat,x", "2,a dog,y"]
 
 
-def test_sentences_and_vectors_of_an_index_folder_are_chosen_like_any_corpus(state, tmp_path, bert_folder) -> None:
-    column = state.models.columns[0]
-    encoder = state.models.encoder(column)
-    settings = BuildSettings(model=column.model, fingerprint=encoder.fingerprint, corpus="pets.txt")
-    VectorIndex.build([(SENTENCES, encoder.encode(SENTENCES))], tmp_path / "index", settings=settings)
-    opened = open_state([each.model for each in state.models.columns[:2]], [tmp_path / "index"])
-    corpus = chosen_corpus(opened, "pets.txt", None)
-    assert (list(corpus.texts), corpus.labels, corpus.ready(opened.models.columns)) == (SENTENCES, None, [column])
-    np.testing.assert_allclose(corpus.vectors(column, encoder), unit_rows(encoder.encode(SENTENCES)), atol=1e-6)
-    with pytest.raises(ValueError, match="PromptBERT has no index of these sentences"):
-        corpus.vectors(opened.models.columns[1], encoder)
-    assert [key for _, key in choices_of(opened)] == ["demo", "pets.txt", "own"]
-
-
-def test_a_search_that_finds_fewer_than_are_shown_says_so_with_the_command_that_finds_more(state, tmp_path) -> None:
-    column = state.models.columns[0]
-    encoder, texts = state.models.encoder(column), [f"{text} {number}" for text in SENTENCES for number in range(9)]
-    settings = BuildSettings(
-        factory="IVF16,Flat", nprobe=1, model=column.model, fingerprint=encoder.fingerprint, corpus="pets.txt"
-    )  # fmt: skip
-    VectorIndex.build([(texts, encoder.encode(texts))], tmp_path / "index", settings=settings)
-    opened = open_state([column.model], [tmp_path / "index"])
-    asked = {"query": texts[0], "k": 50, "corpus": "pets.txt"}
-    answer = show.ask(opened, Search, asked)
-    assert answer.notes == (
-        f"SimCSE: found {len(answer.frame)} of 50 hits, since this IVF16,Flat index searched 1 of its cells; a larger "
-        "--probe of python -m scripts.search, such as 4, finds more.",
-    )
-    assert show.ask(opened, Search, {**asked, "k": 1}).notes == ()
-
-
 def test_a_file_is_read_by_the_chosen_models_and_by_another_once_it_is_chosen(state, tmp_path):
     (tmp_path / "pets.csv").write_text("body,kind\na small dog,dog\nthe big cat,cat\n")
     put_texts(state, str(tmp_path / "pets.csv"), "", "body", "kind", ["promptbert"], KEY)
@@ -280,21 +178,3 @@ def test_a_file_is_read_by_the_chosen_models_and_by_another_once_it_is_chosen(st
     said = put_texts(state, str(tmp_path / "pets.csv"), "", "body", "kind", ["elsewhere"], KEY)[0]
     assert "The models" in said
     state.own_corpora.remove(KEY)
-
-
-def test_hits_of_another_corpus_go_while_models_read_the_new_texts(state, monkeypatch) -> None:
-    models = [column.name for column in state.models.columns][:2]
-    texts = ["the cat sat", "a dog ran", "the cat ran"]
-    corpus = kept(state, texts, KEY)
-    search = next(
-        event
-        for event in page(state).fns.values()
-        if event.name == "again" and any(output.elem_id == "search" for output in event.outputs)
-    )
-    at = [output.elem_id for output in search.outputs].index("search")
-    values = ["the cat", 2, 0.0, "", OWN_KEY, models, KEY]
-    for known, reads, empty in (("Demo (1,200)", True, 1), (corpus.label, True, 0), ("Demo (1,200)", False, 0)):
-        monkeypatch.setattr(OwnCorpus, "ready", lambda self, columns, reads=reads: [] if reads else list(columns))
-        answers = [answer[at] for answer in search.fn((None, known), *values)]
-        assert answers[:-1] == [""] * empty
-        assert "the cat sat" in answers[-1]

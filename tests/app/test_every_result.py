@@ -11,9 +11,8 @@ import pytest
 from page_state import KEY, put_table, tiny_state
 
 from cse.app import show
-from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY
-from cse.app.files import FIGURES, FORMS, as_csv, as_json, as_latex, as_parquet, as_sheet, caption, file_of
-from cse.app.page import PLACES
+from cse.app.corpus.corpora import OWN_KEY
+from cse.app.files import FIGURES, FORMS, as_csv, as_json, as_parquet, as_sheet, file_of
 from cse.app.places.clusters import first_maps
 from cse.app.results import RESULTS
 from cse.app.results.groups import Groups, Neighbours
@@ -26,6 +25,7 @@ from cse.models.names import BUNDLED_NAMES
 @pytest.fixture(scope="module")
 def state(tmp_path_factory, bert_folder):
     made = tiny_state(tmp_path_factory.mktemp("results"), bert_folder, ("simcse", "promptbert", "dcpcse", "conpvp"))
+    made.demo.texts, made.demo.labels = made.demo.texts[::6], made.demo.labels[::6]
     put_table(made)
     return made
 
@@ -36,16 +36,14 @@ def first_answer(state):
     return cache(lambda kind: show.ask(state, kind, kind().inputs()))
 
 
-WHERE = {"demo": {"corpus": DEMO_KEY}, "own": {"corpus": OWN_KEY, "key": KEY}}
+OWN = {"corpus": OWN_KEY, "key": KEY}
+ASKED = [(kind, where) for kind in RESULTS for where in ({}, OWN) if kind.reads_corpus or not where]
 
 
-@pytest.mark.parametrize("corpus", WHERE)
-@pytest.mark.parametrize("kind", RESULTS, ids=lambda kind: kind.key)
-def test_page_endpoint_and_files_have_one_table(state, kind, corpus) -> None:
-    values = {**kind().inputs(), **(WHERE[corpus] if kind.reads_corpus else {})}
+@pytest.mark.parametrize(("kind", "where"), ASKED, ids=lambda value: getattr(value, "key", "own" if value else "demo"))
+def test_page_endpoint_and_files_have_one_table(state, kind, where) -> None:
+    values = {**kind().inputs(), **where}
     answer = show.ask(state, kind, values)
-    if not kind.reads_corpus and corpus == "own":
-        pytest.skip("reads no corpus")
     frame = answer.frame
     assert not answer.failed
     if frame.empty and kind.key == "duplicates":  # there need be none
@@ -136,7 +134,6 @@ def test_keys_titles_and_links_are_used_once() -> None:
         names = [ask.link or name for name, ask in kind.asks().items()]
         assert len(set(names)) == len(names)
         assert not {"tab", "corpus", "models", "lesson", "step"} & set(names)
-    assert len(PLACES) <= 6
 
 
 def test_a_model_is_shown_as_it_was_before_training(state) -> None:
@@ -147,25 +144,3 @@ def test_a_model_is_shown_as_it_was_before_training(state) -> None:
     assert list(both.models) == [f"{names[0]} (before)", names[0]]
     start = state.models.encoder(state.models.own[0]).fingerprint
     assert both.models[names[0]] == start != both.models[f"{names[0]} (before)"]
-
-
-def test_two_starts_that_are_one_model_are_said_on_the_page_and_in_captions(state) -> None:
-    from cse.app.results.similarity import Similarity
-
-    said = "SimCSE and DCPCSE are the same before training: the backbone alone, read in one way."
-    names = ["simcse (before)", "dcpcse (before)", "promptbert (before)"]
-    both = show.ask(state, Similarity, {**Similarity().inputs(), "models": names})
-    assert len(set(both.models.values())) == 2
-    assert said in show.page_html(both)
-    assert said in caption(both)
-    assert caption(both).startswith("Two sentences: sentence a “")
-    one = show.ask(state, Similarity, {**Similarity().inputs(), "models": names[1:]})
-    assert "the same before training" not in show.page_html(one) + caption(one)
-
-
-def test_a_table_of_many_rows_is_set_over_pages_and_long_texts_in_lines(first_answer) -> None:
-    from cse.app.results.similarity import Pairs, Similarity
-
-    short, long = as_latex(first_answer(Similarity)), as_latex(first_answer(Pairs))
-    assert short.startswith("% \\usepackage{booktabs}\n\\begin{table}\n\\centering\n")
-    assert long.startswith("% \\usepackage{booktabs,longtable}\n\\begin{longtable}{")

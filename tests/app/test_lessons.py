@@ -1,6 +1,5 @@
 """Lessons are data: they name results and fields, ask them as a visitor does, and other numbers lead elsewhere."""
 
-from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
 import pytest
@@ -48,14 +47,6 @@ def state() -> AppState:
     return open_state(BUNDLED_NAMES, ())
 
 
-def test_a_percentile_is_said_as_the_page_says_it(state) -> None:
-    told = answered(state, "vector", 2, next(iter(step_at("vector", 2).choices)))
-    assert told["numbers"][0] == (
-        "Percentile among random pairs: SimCSE above all random pairs, PromptBERT above 99.9 %, DCPCSE above 99.9 %, "
-        "ConPVP above 99.9 %."
-    )
-
-
 @pytest.mark.parametrize(("name", "number"), STEPS)
 def test_a_step_names_inputs_of_its_result_and_its_numbers_are_the_results(state, name, number) -> None:
     step, kind = step_at(name, number), module.kind_of(step_at(name, number).result)
@@ -89,37 +80,21 @@ def test_an_address_holds_the_lesson_and_fills_the_step() -> None:
     assert whole({"lesson": "mask", "step": "2"}) == long
     assert dict(parse_qsl(address(LESSONS["vector"], 5)[1:]))["corpus"] == "demo"
     assert dict(parse_qsl(address(LESSONS["vector"], 5)[1:]))["models"] == ",".join(BUNDLED_NAMES)
-    first = whole({"lesson": "negation"})
-    for number in ("0", "99", "x", "²", "-1"):
-        assert whole({"lesson": "negation", "step": number}) == {**first, "step": number}
+    assert whole({"lesson": "negation", "step": "99"}) == {**whole({"lesson": "negation"}), "step": "99"}
     for other in ({}, {"lesson": "<b>"}, {"q": "cats"}, {"lesson": "mask", "step": "2", "tab": "search", "q": "x"}):
         assert whole(other) == other
 
 
-def test_a_guess_is_compared_with_what_was_measured(state, monkeypatch) -> None:
-    step = step_at("mask", 6)
-    monkeypatch.setattr(module, "measured", lambda *_: ("rich", ["It says rich."]))
-    right = answered(state, "mask", 6, "rich")
-    assert (right["outcome"], right["right"], right["conclusion"]) == ("Right: rich.", True, step.choices["rich"][1])
-    assert answered(state, "mask", 6, "poor")["outcome"] == "You guessed: poor. Measured: rich."
-    assert answered(state, "mask", 6)["outcome"] == "Measured: rich."
-    monkeypatch.setattr(module, "measured", lambda *_: ("wealthy", ["It says wealthy."]))
-    assert answered(state, "mask", 6, "rich")["outcome"].endswith("Measured: “wealthy”, which is none of the choices.")
-
-
-def test_a_page_without_the_model_or_the_result_says_that_nobody_answers(state, monkeypatch) -> None:
+def test_a_page_without_the_model_says_that_nobody_answers() -> None:
     alone = open_state(["simcse"], ())
     for name, number in (("mask", 1), ("prefix", 1), ("prototypes", 2)):
         told = answered(alone, name, number)
         assert (told["numbers"], told["outcome"], told["right"]) == ([NOBODY], "No answer.", None)
-    monkeypatch.setattr("cse.app.results.RESULTS", ())
-    assert answered(state, "mask", 1)["outcome"] == "No answer."
 
 
 def test_wrong_values_of_a_client_are_refused_in_one_line(state) -> None:
     for given in (
-        (None, 1, ""), ("<b>", 1, ""), ("negation", 0, ""), ("negation", 7, ""), ("negation", "2", ""),
-        ("negation", 2, "<b>"), ("negation", 2, None), ({}, [], {}), ([], 1, ""), (SimpleNamespace(), 1, ""),
+        (None, 1, ""), ("<b>", 1, ""), ("negation", 7, ""), ("negation", "2", ""), ("negation", 2, "<b>"), ({}, [], {}),
     ):  # fmt: skip
         with pytest.raises(FieldError) as refused:
             answered(state, *given)

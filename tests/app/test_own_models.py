@@ -1,15 +1,12 @@
 """Archives that visitors send are read within bounds, and nothing of a bad one is left."""
 
-import shutil
 import stat
 import zipfile
-from random import Random
 
 import pytest
 
 from cse.app.training import trainings
-from cse.app.training.request import Rules
-from cse.app.training.trainings import Trainings, unpack_model
+from cse.app.training.trainings import unpack_model
 
 CONFIG, WEIGHTS = ("m/config.json", b"{}"), ("m/model.safetensors", b"weights")
 
@@ -32,11 +29,8 @@ def link(name):
     ("members", "reason"),
     [
         ([("../config.json", b"{}"), WEIGHTS], "has no config.json"),
-        ([("C:\\config.json", b"{}"), WEIGHTS], "has no config.json"),
         ([CONFIG, ("m/model.safetensors", bytes(2000))], "unpacks to"),
         ([(f"m/{number}.json", b"") for number in range(trainings.MAX_FILES + 1)], "has 201 entries"),
-        ([("a/b/c/d/e.json", b"{}")], "has no config.json"),
-        ([WEIGHTS], "has no config.json"),
         ([CONFIG, ("m/pytorch_model.bin", b"pickle")], "pickled weights are never opened"),
     ],
 )  # fmt: skip
@@ -69,48 +63,15 @@ def test_a_file_that_is_no_archive_or_lies_about_its_size_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"cannot be read as a \.zip"):
         unpack_model(bad, tmp_path / "out", 1000)
     packed(bad, CONFIG, ("m/model.safetensors", bytes(5000)))
-    content = bad.read_bytes().replace((5000).to_bytes(4, "little"), (50).to_bytes(4, "little"))
+    whole = bad.read_bytes()
+    bad.write_bytes(whole[:-10])  # as a download that ended early
+    with pytest.raises(ValueError, match=r"cannot be read as a \.zip"):
+        unpack_model(bad, tmp_path / "out", 10_000)
+    content = whole.replace((5000).to_bytes(4, "little"), (50).to_bytes(4, "little"))
     bad.write_bytes(content)
     with pytest.raises(ValueError, match=r"cannot be read as a \.zip"):
         unpack_model(bad, tmp_path / "out", 10_000)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_damaged_archive_is_a_model_or_a_line_wherever_the_damage_is(tmp_path, method):
-    path, random, lines = tmp_path / "x.zip", Random(0), set()
-    with zipfile.ZipFile(path, "w", method) as opened:
-        for name, content in (CONFIG, WEIGHTS):
-            opened.writestr(name, content * 50)
-    whole = path.read_bytes()
-    for _ in range(400):
-        damaged = bytearray(whole[: random.choice([len(whole), random.randrange(len(whole))])])
-        for place in random.choices(range(len(damaged)), k=2) if damaged else ():
-            damaged[place] = random.choice([0, 128, 255])
-        path.write_bytes(damaged)
-        try:
-            assert (unpack_model(path, tmp_path / "out", 10_000) / "config.json").is_file()
-            shutil.rmtree(tmp_path / "out")
-        except ValueError as error:
-            lines.add(str(error).partition(" (")[0])
-        assert not (tmp_path / "out").exists()
-    assert "The file cannot be read as a .zip" in lines
-    assert all(line.startswith(("The file", "The archive")) and "\n" not in line for line in lines)
-
-
-def test_an_archive_that_the_disk_has_no_room_for_is_a_line_and_leaves_nothing(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    path = packed(tmp_path / "x.zip", CONFIG, WEIGHTS)
-    models = Trainings(Rules(allowed=True), tmp_path)
-    monkeypatch.setattr(trainings.zipfile.ZipExtFile, "read", full)
-    with pytest.raises(
-        OSError, match=r"^x\.zip: cannot be written \(.*No space left on device\); free some space"
-    ) as error:
-        models.unpack("1" * 32, path)
-    assert str(tmp_path) not in str(error.value)
-    assert [each for each in tmp_path.rglob("*") if each.is_file()] == []  # what was sent goes, too
 
 
 def test_only_configurations_weights_and_vocabularies_are_unpacked(tmp_path):

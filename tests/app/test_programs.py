@@ -1,14 +1,13 @@
 """The endpoints of a running app: their names and inputs, their lanes, errors in one line, and broken columns."""
 
 import inspect
-import json
 import time
 
 import gradio as gr
 import httpx
 import numpy as np
 import pytest
-from app_models import GOOD, serving, write_models
+from app_models import serving, write_models
 from conftest import SENTENCES
 from gradio_client.exceptions import AppError
 
@@ -90,8 +89,6 @@ def test_similarity_is_the_encoders_cosine_and_a_broken_model_says_why(client, e
     for name, cosine in found.items():
         first, second = encoders[name].encode(PAIR, normalize_embeddings=True)
         assert cosine == pytest.approx(float(first @ second), abs=1e-5)
-    both = client.predict(*PAIR, models=["promptbert", "promptbert (before)"], api_name="/similarity")
-    assert list(both) == ["promptbert (before)", "promptbert"]
 
 
 def test_texts_become_the_encoders_vectors(client, encoders):
@@ -126,13 +123,13 @@ def test_models_describe_themselves(client, encoders):
         assert found[name]["fingerprint"] == encoder.fingerprint
         assert found[name]["learned"] == encoder.learned_count
     assert found["simcse"]["pooling"] == "at the first token"
-    assert found["promptbert"]["pooling"] == "at [MASK]"
     assert found["dcpcse"]["learned"] == 4 * 2 * 2 * 32  # prefix x (key, value) x layers x width
 
 
 def test_search_of_an_index_has_a_column_per_model_that_indexed_it(client):
     found = client.predict("a dog", 2, corpus="pets.txt", api_name="/search")
     assert found["simcse"][0]["text"] == "a dog"
+    assert found["simcse"][0]["score"] == pytest.approx(1, abs=1e-5)
     assert set(found) == {"simcse", "promptbert", "dcpcse"}
     assert "built by dcpcse (00000000" in found["dcpcse"]["error"]
 
@@ -152,7 +149,6 @@ def test_a_program_keeps_texts_searches_them_and_deletes_them(client):
     assert deleted == [{"deleted": True}, {"deleted": False}]
     for wrong, cure in (
         ((SENTENCES, ["x"]), "Send a label for each of the 7 texts"),
-        ((["a", " "],), "Text 2 is empty"),
         ((["a"], None, "guess"), "no key to keep texts under"),
         (([], None, key), "There are no texts of yours"),
     ):
@@ -164,24 +160,15 @@ def test_a_program_keeps_texts_searches_them_and_deletes_them(client):
     ("endpoint", "values", "message"),
     [
         ("similarity", ["", "a"], "Sentence A is empty; write a few words."),
-        ("similarity", ["a", ["b"]], "Sentence B is not text; send a string."),
         ("similarity", ["a" * 100_001, "b"], "Sentence A has 100,001 characters; give at most 100,000."),
-        ("encode", ["a", "simcse"], "The texts are not a list; send a list of 1 to 256."),
         ("encode", [["a"] * 257, "simcse"], "The texts are 257; send a list of 1 to 256."),
         ("encode", [["a" * 50_001] * 2, "simcse"], "The texts have 100,002 characters together; give at most 100,000."),
         ("encode", [["a"], "broken"], "broken: "),
         ("search", ["a", 0], "k must be a whole number from 1 to 50."),
-        ("search", ["a", True], "k must be a whole number from 1 to 50."),
-        ("search", ["a", 5, 101], "The minimum percentile must be a number from 0 to 100."),
         ("search", ["a", 5, 0, "", "../etc"], "The corpus is unknown; choose demo or own or pets.txt, not '../etc'."),
-        ("search", ["a", 5, 0, "", {}], "The corpus is unknown; choose demo or own or pets.txt, not '{}'."),
         ("search", ["a", 5, 0, "", "own"], GONE),
         ("template", ["a", "[MASK]", 5], 'The template "[MASK]" needs one [X], for the sentence, and one [MASK].'),
-        ("template", ["a", "[X]" * 101, 5], "The template has 303 characters; give at most 300."),
-        ("tokens", ["", 5], "The sentence is empty; write a few words."),
-        ("tokens", ["a", 31], "k must be a whole number from 1 to 30."),
         ("map", ["moon"], "The most points must be a whole number from 100 to 10000."),
-        ("judge", ["simcse", "simcse"], "Both models are SimCSE; choose two different ones."),
     ],
 )
 def test_bad_input_gives_one_line_with_the_cure(public, endpoint, values, message):
@@ -197,20 +184,6 @@ def test_the_line_reaches_the_client_and_no_traceback_the_log(client, capfd):
         client.predict("", "a", api_name="/similarity")
     assert str(caught.value).strip("'\"") == "Sentence A is empty; write a few words."
     assert "Traceback" not in capfd.readouterr().err
-
-
-def test_very_long_text_is_cut_by_the_model(client):
-    found = client.predict("dog " * 20_000, "the dog", api_name="/similarity")
-    assert all(-1.001 <= found[name] <= 1.001 for name in GOOD)
-
-
-def test_half_a_surrogate_pair_does_not_break_the_answer(client):
-    body = json.dumps({"data": ["the \ud83d cat", 1, 0, "", "demo", "", ["simcse"]]})  # escapes: what a script can send
-    call = f"{client.src}gradio_api/call/search"
-    headers = {"content-type": "application/json"}
-    event = httpx.post(call, content=body, headers=headers, timeout=60).json()["event_id"]
-    answer = httpx.get(f"{call}/{event}", timeout=60).text
-    assert "simcse" in json.loads(answer.split("event: complete\ndata: ")[1])[0]
 
 
 def test_a_call_cannot_go_around_the_queue(client):

@@ -1,31 +1,27 @@
 """The owner's rights: by the token that the server prints, never by an address; and no client pushes others out."""
 
-import ipaddress
 import json
 import os
 import re
-import socket
 import time
 from contextlib import contextmanager, redirect_stdout, suppress
 from io import StringIO
-from threading import Event, Thread
+from threading import Thread
 from types import SimpleNamespace
 
 import httpx
 import pytest
 from app_models import write_model
-from command_line import exit_code, options_of, unboxed
+from command_line import exit_code, options_of
 from gradio.context import LocalContext
 from gradio_client import Client as Program
 from gradio_client.exceptions import AppError
 from ports import free_port
 
 from cse.app import serving
-from cse.app.corpus.own import FULL, MAX_KEPT, OwnCorpora, OwnCorpus
-from cse.app.models.models import Column
+from cse.app.corpus.own import MAX_KEPT, OwnCorpora, OwnCorpus
 from cse.app.models.naming import Admission
 from cse.app.models.recent import Bounds, current_client
-from cse.app.server import access
 from cse.app.server.access import Client
 from cse.app.training import training as training_module
 from cse.app.training.request import REFUSED, Rules, TrainingRequest
@@ -126,7 +122,6 @@ def trains(server, **sent):
     "headers",
     [
         {},  # a program, or `proxy_pass http://127.0.0.1:…`
-        PROXIED,
         {"Host": "127.0.0.1", **PROXIED, "Forwarded": "for=127.0.0.1;by=owner", "X-Forwarded-User": "owner"},
         {"Authorization": f"Bearer {SECRET}"},
         {"Cookie": f"cse-PORT={'0' * 96}; token={SECRET}"},
@@ -167,7 +162,7 @@ def test_the_printed_address_gives_the_rights_by_a_cookie_that_no_script_reads(s
 
 def test_a_wrong_token_leaves_the_address_too_and_gives_nothing(server, shown):
     with page_of(server) as browser:
-        for wrong in ("wrong", "", "é", server.token()[:-1], server.token().upper()):
+        for wrong in ("wrong", "é", server.token()[:-1]):
             answer = browser.get("/", params={"token": wrong}, follow_redirects=False)
             assert (answer.status_code, answer.headers["location"]) == (303, "/")
         assert FOLDERS_REFUSED in server.opens(shown, cookies=dict(browser.cookies))
@@ -204,9 +199,6 @@ def test_a_token_may_be_the_owners_own_and_open_says_that_there_is_none(shown, m
     assert options_of().token == SECRET
     assert exit_code("app", ["--open"]) == 3
     assert capsys.readouterr().err.startswith("Error: --open gives everyone the owner's rights; leave it out")
-    for wrong in ("", "two words", "naïve"):
-        assert exit_code("app", ["--token", wrong]) == 2
-        assert "give letters, digits and signs of ASCII" in unboxed(capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("own", [None, SECRET])
@@ -220,27 +212,6 @@ def test_a_space_has_visitors_alone_unless_its_secret_is_a_token(monkeypatch, ca
     rights = launched["app_kwargs"]["middleware"][0].kwargs["rights"]
     assert (rights.token, rights.owned) == (own or "", bool(own))
     assert capsys.readouterr().out == ""
-
-
-def test_the_address_for_others_is_printed_where_others_reach_the_app(monkeypatch, capsys):
-    blocks = SimpleNamespace(launch=lambda **_: None, is_running=False, close=lambda verbose: None)
-    monkeypatch.setattr(serving, "build_app", lambda *_: blocks)
-    for variable in ("CSE_TOKEN", "SPACE_ID", "SPACE_HOST"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(access, "network_address", lambda: "192.0.2.7")
-    serving.serve_from(options_of("--host", "0.0.0.0", "--port", "7861"))
-    line = "* Address for others in this machine's network: http://192.0.2.7:7861\n"
-    assert line in capsys.readouterr().out
-    serving.serve_from(options_of("--port", "7861"))
-    assert "others" not in capsys.readouterr().out
-
-
-def test_the_address_in_the_network_is_one_of_this_machine():
-    address = access.network_address()
-    if address:  # a machine without a network has none
-        assert not ipaddress.ip_address(address).is_unspecified
-        with socket.create_server((address, 0)) as server:  # refused for an address of another machine
-            assert server.getsockname()[0] == address
 
 
 def test_a_name_of_a_model_does_not_tell_which_folders_there_are(tmp_path, monkeypatch):
@@ -276,24 +247,6 @@ def keys(count, start=0):
     return [f"{number:032x}" for number in range(start, start + count)]
 
 
-OTHERS = [("198.51.100.1", "mine"), ("198.51.100.2", ""), ("203.0.113.5", "a"), ("203.0.113.5", "b")]
-GREEDY = [("198.51.100.1", ""), ("203.0.113.5", "c"), ("192.0.2.7", "d")]
-
-
-def filled(put, number=66):
-    """The keys of visitors, and of each client that puts too many things in a store."""
-    visitors = keys(len(OTHERS), 1000)
-    for key, who in zip(visitors, OTHERS, strict=True):
-        with client(*who):
-            put(key)
-    theirs = [keys(number, 2000 + 100 * index) for index in range(len(GREEDY))]
-    for own, who in zip(theirs, GREEDY, strict=True):
-        with client(*who):
-            for key in own:
-                put(key)
-    return visitors, theirs
-
-
 def test_fresh_cookies_of_one_address_push_out_its_own_and_leave_room_for_others():
     kept = OwnCorpora(SimpleNamespace(), bounds=Bounds(16, own=8))
     visitors = keys(8)
@@ -304,22 +257,6 @@ def test_fresh_cookies_of_one_address_push_out_its_own_and_leave_room_for_others
         with client("192.0.2.7", f"fresh {number}"):
             kept.put(key, OwnCorpus(key, TEXTS), [])
     assert all(map(kept.corpus, visitors))
-    held = Event()
-    busy = OwnCorpora(SimpleNamespace(apply=lambda *_: held.wait(60) and {}), bounds=Bounds(16, own=8))
-    column = Column("model", "model")
-    try:
-        for number, key in enumerate(keys(8)):
-            with client("192.0.2.7", f"fresh {number}"):
-                busy.put(key, OwnCorpus(key, TEXTS), [column])
-        with client("192.0.2.7", "one more"), pytest.raises(ValueError, match=FULL):
-            busy.put(KEY, OwnCorpus("more", TEXTS), [column])
-        with client("192.0.2.8"):
-            busy.put(KEY, OwnCorpus("other", TEXTS), [column])
-        assert busy.corpus(KEY)
-    finally:
-        for key in (*keys(8), KEY):
-            busy.remove(key)
-        held.set()
 
 
 def test_a_client_loses_its_own_trainings_and_the_owner_none_to_visitors(tmp_path, monkeypatch):

@@ -1,9 +1,7 @@
 """The place Similarity: its numbers are those that numpy finds, and endpoint, page and first answer show the same."""
 
-import json
 import re
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +12,8 @@ from conftest import SENTENCES
 
 import cse
 from cse.app.corpus.own import OwnCorpus
-from cse.app.models.naming import title, with_starts
-from cse.app.results.similarity import PAIRS, Disagreements, Pairs, Similarity, among_random
+from cse.app.models.naming import title
+from cse.app.results.similarity import Disagreements, Pairs, Similarity, among_random
 from cse.app.results.words import Changes, Words
 from cse.app.session import open_session
 from cse.app.show import answer, ask, page_html, read_first
@@ -35,15 +33,6 @@ def state(tmp_path_factory, bert_folder) -> AppState:
     folders = [write_model(root / name, bert_folder, name, seed) for seed, name in enumerate(GOOD)]
     (root / "broken").mkdir()
     return open_state([*map(str, folders), str(root / "broken")], ())
-
-
-@pytest.fixture
-def trained(state) -> Iterator[AppState]:
-    """Where the second model stands for the first before its training."""
-    own = state.models.own
-    state.models.own = (own[0], replace(own[1], name="simcse (before)"))
-    yield state
-    state.models.own = own
 
 
 def unit(state: AppState, name: str, texts: list[str]) -> np.ndarray:
@@ -78,22 +67,6 @@ def test_a_pair_is_placed_among_the_random_pairs_of_every_model(state):
         assert result.json()[row.model] == row.cosine
         assert shown == [title(row.model), "", f"{row.cosine:.3f}", among_random(row.percentile)]
     assert result.json()["broken"].keys() == {"error"}
-    assert json.loads(json.dumps(result.json())) == result.json()
-
-
-def test_an_example_is_explained_and_the_range_of_the_percentiles_is_said():
-    frame = pd.DataFrame({"model": ["simcse", "dcpcse"], "percentile": [12.0, 99.99], "random_mean": [0.1, 0.2]})
-    said = Similarity(*PAIRS["negation"]).says(frame)
-    assert said.startswith("One word reverses the meaning.")
-    assert said.endswith("Random pairs that are less alike: 12.0 % in SimCSE, over 99.9 % in DCPCSE.")
-    assert Similarity("a", "b").says(frame[:1]) == "Random pairs that are less alike: 12.0 % in SimCSE."
-    third = pd.DataFrame({"model": ["conpvp"], "percentile": [50.0], "random_mean": [0.3]})
-    said = Similarity("a", "b").says(pd.concat([third, frame]))
-    assert said == "Random pairs that are less alike: from 12.0 % in SimCSE to over 99.9 % in DCPCSE."
-    start = pd.DataFrame({"model": ["simcse (before)"], "percentile": [50.0], "random_mean": [0.87]})
-    said = Similarity("a", "b").says(pd.concat([frame[:1], start]))
-    training = "Training took the mean cosine of random pairs from 0.87 to 0.10 in SimCSE."
-    assert said == f"Random pairs that are less alike: 12.0 % in SimCSE. {training}"
 
 
 def test_the_figure_has_the_histograms_and_the_cosines_of_the_table(state):
@@ -112,26 +85,6 @@ def test_what_a_model_cannot_read_is_noted_with_the_sentence(state):
     assert any(re.match(r"Sentence A: only the first \d+ of its 800 word pieces are read", note) for note in notes)
 
 
-def test_before_training_stands_beside_after(trained):
-    results = {kind: ask(trained, kind, {}) for kind in KINDS}
-    names = ["simcse", "simcse (before)"]
-    assert with_starts([*names, "b (before)"]) == {"simcse": names[1], "b (before)": ""}
-    after, before = results[Similarity].frame.itertuples()
-    page = page_html(results[Similarity])
-    (row,) = cells(page)
-    assert row[2] == f"{after.cosine:.3f} before {before.cosine:.3f}"
-    assert row[3] == f"{among_random(after.percentile)} before {among_random(before.percentile)}"
-    assert page.count('<polygon class="cse-ghost"') == 1
-    assert list(results[Similarity].json()) == names
-    moved = results[Changes].frame.pivot(index="name", columns="model", values="moved").loc["negated"]
-    row = next(row for row in cells(page_html(results[Changes])) if row[0].startswith("negated"))
-    assert row[2] == f"{round(100 * moved[names[0]])} % before {round(100 * moved[names[1]])} %"
-    for kind in (Pairs, Words):
-        assert page_html(results[kind]).count('<section class="cse-card">') == 2
-    # Before and after are one model, so they do not disagree.
-    assert "Two models are needed" in page_html(results[Disagreements])
-
-
 def test_all_pairs_of_a_list_have_the_cosines_of_their_vectors(state):
     result = ask(state, Pairs, {"lines": "\n\n".join(THREE)})
     for name in GOOD:
@@ -146,22 +99,7 @@ def test_all_pairs_of_a_list_have_the_cosines_of_their_vectors(state):
     assert result.json()["broken"].keys() == {"error"}
     first = result.frame.iloc[0]
     assert (first.s1, first.s2, first["first"], first.second) == (*THREE[:2], 1, 2)
-    cosine = f"{first.cosine:.2f}".replace("0.", ".").replace("-", "−")
-    told = f'title="1 and 2: cosine {first.cosine:.3f}, percentile {first.percentile:.1f}">'
-    assert f"{told}{cosine}<" in page_html(result)
-    assert page_html(result).count(': cosine 1.000, percentile 100.0">1.00<') == 3 * len(GOOD)
-    percent = page_html(ask(state, Pairs, {"lines": "\n".join(THREE), "measure": "percentile"}))
-    assert f"{told}{first.percentile:.0f}<" in percent
-    signed = [Pairs().cell(1, 2, {"cosine": value, "percentile": 5.0})[0] for value in (0.754, -0.05, -0.001)]
-    assert signed == [".75", "−.05", ".00"]
-
-
-def test_a_list_on_which_the_models_agree_names_none_that_differ():
-    pairs = [("one", 1, 2, 0.9, 100.0), ("one", 1, 3, 0.8, 99.96), ("two", 1, 2, 0.7, 99.99), ("two", 1, 3, 0.6, 99.98)]
-    frame = pd.DataFrame(pairs, columns=["model", "first", "second", "cosine", "percentile"])
-    assert Pairs().says(frame).endswith("The models agree on the percentile of every pair.")
-    frame.loc[3, "percentile"] = 99.9
-    assert Pairs().says(frame).endswith("differ most on 1 and 3: percentile 99.9 in two, 100.0 in one.")
+    assert f"1 and 2: cosine {first.cosine:.3f}, percentile {first.percentile:.1f}" in page_html(result)
 
 
 def test_a_word_counts_what_the_cosine_loses_without_it(state):
@@ -177,12 +115,8 @@ def test_a_word_counts_what_the_cosine_loses_without_it(state):
         assert result.json()[name][0]["cosine"] == pytest.approx(whole, abs=1e-5)
         best = f"“{['the', 'dog', 'eats', 'a', 'cat'][int(np.argmax(lost))]}”" if max(lost) > 0 else "no word"
         assert f"{best} in " in result.result.says(result.frame)
-    assert "<small>" in page_html(result)
-    assert page_html(result).count('<p class="cse-words">') == 4
     with pytest.raises(FieldError, match="Sentence B has 65 words; give at most 64"):
         ask(state, Words, {"s1": "a", "s2": "a " * 65})
-    with pytest.raises(FieldError, match="Sentence A has no words"):
-        ask(state, Words, {"s1": "!!!", "s2": "a"})
 
 
 def test_a_change_moves_a_sentence_as_far_as_its_cosine_says(state):
@@ -202,11 +136,8 @@ def test_a_change_moves_a_sentence_as_far_as_its_cosine_says(state):
     negated = next(change for change in changes if change["name"] == "negated")
     assert negated["moved"] == pytest.approx(changes[0]["moved"], abs=1e-5)
     page = page_html(result)
-    assert "Variant 3 moves the vector 0 to 0 % of the way" in page
     mean = np.mean([change["moved"] for change in changes if change["keeps"]])
     assert ["mean", "where the meaning is kept", f"{round(100 * mean)} %"] in [row[:3] for row in cells(page)]
-    assert page.count("where the meaning is") == 2
-    assert len(ask(state, Changes, {"sentence": "the dog is happy."}).json()["simcse"]) == len(changes) - 3
     with pytest.raises(FieldError, match="Your list of variants has 21 sentences; paste 1 to 20"):
         ask(state, Changes, {"sentence": "a", "variants": "a\n" * 21})
 
@@ -224,11 +155,7 @@ def test_pairs_are_ordered_by_how_differently_the_models_rank_them(state):
     apart = [abs(pair["places"][GOOD[0]] - pair["places"][GOOD[1]]) for pair in shown]
     assert apart == sorted(apart, reverse=True)
     assert apart[0] == pytest.approx(max(abs(places[GOOD[0]] - places[GOOD[1]])), abs=0.05)
-    first = cells(page_html(result))[0]
-    pair = shown[0]
-    rows = f"rows {pair['row1']} and {pair['row2']}"
-    assert first[0] == " ".join(f"{pair['s1']} {pair['s2']} {rows}".split())
-    assert first[1:] == [f"{round(100 * pair['places'][name])}" for name in GOOD]
+    assert cells(page_html(result))[0][1:] == [f"{round(100 * shown[0]['places'][name])}" for name in GOOD]
 
 
 def test_pairs_of_the_corpus_are_near_in_a_model_and_keep_their_rows(state):

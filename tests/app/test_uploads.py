@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -65,9 +64,7 @@ def test_two_visitors_with_one_file_have_two_paths(url, capfd) -> None:
     ("name", "stored"),
     [
         ("../../x.txt", "x.txt"),
-        ("a b\u00e9.txt", "a b\u00e9.txt"),
         ("", None),
-        ("/", "file"),
         ("..", "file"),
         ("x" * 300 + ".txt", "x" * 196 + ".txt"),
     ],
@@ -90,8 +87,6 @@ def test_what_is_no_upload_is_one_line(url, capfd) -> None:
     assert httpx.post(f"{url}/upload", content=b"rubbish", headers=kind, timeout=60).status_code == 400
     large = upload(url, b"x" * (MAX_FILE_BYTES + 1))
     assert (large.status_code, large.text) == (413, f"The request has more than {MAX_FILE_BYTES:,} bytes; send less.")
-    told = httpx.get(f"{url}/upload_progress?upload_id=a", timeout=30)  # Gradio would wait for such an upload
-    assert told.text == 'data: {"msg": "done"}\n\n'
     assert capfd.readouterr().err == ""
 
 
@@ -122,51 +117,12 @@ def test_a_client_and_all_of_them_leave_a_bounded_number_of_bytes(tmp_path, monk
     assert send("10.0.0.1", 900).text == line
     Path(first.json()[0]).unlink()  # as who indexes it does
     assert send("10.0.0.1", 2_000).status_code == 200
-    kept = list(blocks.upload_file_set)
-    assert kept == [str(path) for path in tmp_path.glob("*/a.txt")]
+    kept = list(tmp_path.glob("*/a.txt"))
     now = time.monotonic() + bodies.AGE + 1
     monkeypatch.setattr(bodies, "time", SimpleNamespace(monotonic=lambda: now))
     assert send("10.0.0.1", 2_000).status_code == 200  # those that were left are gone
-    assert Counter(path.is_file() for path in map(Path, kept)) == {False: 1}
-    assert [len(list(tmp_path.iterdir())), len(blocks.upload_file_set)] == [1, 1]
-
-
-def test_a_file_that_a_full_disk_cuts_off_leaves_nothing(tmp_path) -> None:
-    from cse.app.server.bodies import store
-
-    def read(size: int) -> bytes:
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(OSError, match="No space left on device"):
-        store(SimpleNamespace(read=read), tmp_path / "new" / "a.txt")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_large_file_that_does_not_fit_the_temporary_folder_is_one_line(url, monkeypatch, capfd) -> None:
-    """A form of more than 1 MB is spooled to the disk while it is read."""
-    import tempfile
-
-    closed = []
-
-    class Full(tempfile.SpooledTemporaryFile):
-        def rollover(self) -> None:
-            raise OSError(28, "No space left on device")
-
-        def close(self) -> None:
-            closed.append(self)
-            super().close()
-
-    monkeypatch.setattr("starlette.formparsers.SpooledTemporaryFile", Full)
-    uploads = Path(os.environ["GRADIO_TEMP_DIR"])
-    before = set(uploads.rglob("*"))
-    full = upload(url, b"x" * 8_000_000)
-    assert (full.status_code, full.text) == (
-        503, "The file cannot be stored here (No space left on device); try again later."
-    )  # fmt: skip
-    assert closed
-    assert set(uploads.rglob("*")) <= before
-    assert upload(url, b"x" * 1000).status_code == 200
-    assert capfd.readouterr().err == ""
+    assert [path.is_file() for path in kept] == [False]
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_a_servers_folder_ends_with_it_and_leftovers_of_killed_ones_with_the_next(tmp_path) -> None:
@@ -178,18 +134,15 @@ def test_a_servers_folder_ends_with_it_and_leftovers_of_killed_ones_with_the_nex
         killed.mkdir()
         killed.with_suffix(LOCK).touch()
         (killed / "upload").write_text("x")
-        other = running.with_name("others")
-        other.mkdir()
         with run_folder(tmp_path / "new") as second:
-            assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(
-                [running.name, running.name + LOCK, second.name, second.name + LOCK, "others"]
-            )
-    assert list((tmp_path / "new").iterdir()) == [other]
+            assert {path.name for path in (tmp_path / "new").iterdir()} == {
+                running.name, running.name + LOCK, second.name, second.name + LOCK,
+            }  # fmt: skip
+    assert list((tmp_path / "new").iterdir()) == []
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals (2026-11)")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, 0)])
-def test_a_server_that_is_stopped_while_it_encodes_ends_at_once_and_leaves_no_files(tmp_path, number, code) -> None:
+def test_a_server_that_is_stopped_while_it_encodes_ends_at_once_and_leaves_no_files(tmp_path) -> None:
     """The encoding thread is inside a native library, which a normal exit of Python would break."""
     script = (
         "import os, pathlib, threading, time\nimport cse\nfrom cse.app import serving\n"
@@ -214,8 +167,8 @@ def test_a_server_that_is_stopped_while_it_encodes_ends_at_once_and_leaves_no_fi
     ) as server:  # fmt: skip
         folder = Path(server.stdout.readline().strip())
         assert (folder / "upload").is_file()
-        server.send_signal(number)
-        assert (server.wait(60), server.stderr.read()) == (code, "")
+        server.send_signal(signal.SIGTERM)
+        assert (server.wait(60), server.stderr.read()) == (-signal.SIGTERM, "")
     assert list(tmp_path.iterdir()) == []
 
 
