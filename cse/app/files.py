@@ -122,10 +122,7 @@ def as_parquet(answer: Answer, address: str = "") -> bytes:
 
 
 def paper_cells(answer: Answer, escape: Callable[[str], str], bold: str) -> tuple[pd.DataFrame, list[bool], str]:
-    """Return the result's sheet as texts of a paper, whether each column has numbers, and the caption.
-
-    What is between stars becomes `bold`, a format of one place.
-    """
+    """Return the result's sheet as texts of a paper, whether each column has numbers, and the caption."""
     noted = ""
 
     def cell(value: Any) -> str:
@@ -181,10 +178,7 @@ def as_markdown(answer: Answer, address: str = "") -> str:
 
 
 def values_sent(answer: Answer) -> dict[str, Any]:
-    """Return the inputs of the endpoint that gave an answer, in its order, with an empty key.
-
-    Raises ValueError for an answer that has no endpoint.
-    """
+    """Return the inputs of the endpoint that gave an answer, in its order, with an empty key."""
     if not answer.result.public:
         raise ValueError("No code repeats this result, which only your page has; save it as CSV or JSON instead.")
     corpus = {"corpus": answer.corpus, "key": ""} if answer.result.reads_corpus else {}
@@ -192,11 +186,7 @@ def values_sent(answer: Answer) -> dict[str, Any]:
 
 
 def python_code(answer: Answer, address: str) -> str:
-    """Return a program that asks the endpoint and prints its answer as JSON. Raises ValueError if none is public.
-
-    About the visitor's corpus, it first sends the texts of the saved corpus, and waits until all models have encoded
-    them.
-    """
+    """Return a program that asks the endpoint and prints its answer as JSON. Raises ValueError if none is public."""
     inputs = values_sent(answer)
     if answer.own and inputs.get("where"):
         raise ValueError(
@@ -217,10 +207,7 @@ def python_code(answer: Answer, address: str) -> str:
 
 
 def curl_code(answer: Answer, address: str) -> str:
-    """Return shell commands: a call, and a wait for the answer, a list with one item after `data:`.
-
-    Raises ValueError for an answer about texts or of models of the visitor's own.
-    """
+    """Return shell commands: a call, and a wait for the answer, a list with one item after `data:`."""
     sent = values_sent(answer)
     if answer.own or answer.added:
         raise ValueError("curl does not send your texts or models; take Python, which reads the saved corpus.")

@@ -191,10 +191,7 @@ def kind_of(key: str) -> type[Result] | None:
 
 
 def measured(state: AppState, step: Step) -> tuple[str, list[str]]:
-    """Return the key of the choice that is right, or "" if none is, and the numbers in words.
-
-    Without its result or its models on the page, a question has no answer.
-    """
+    """Return the key of the choice that is right, or "" if none is, and the numbers in words."""
     kind, values, known = kind_of(step.result), list[Values](), {column.name for column in state.models.columns}
     if kind is not None and step.numbers:
         with suppress(validation.FieldError, KeyError):  # another page has other models, or a result other columns
@@ -249,10 +246,7 @@ def address(lesson: Lesson, number: int) -> str:
 
 
 def whole(address: Mapping[str, str]) -> dict[str, str]:
-    """Return an address that names a lesson with the tab and the values of its step, unless it names a tab.
-
-    Without a valid step it is the first one.
-    """
+    """Return an address that names a lesson with the tab and the values of its step, unless it names a tab."""
     lesson, number = LESSONS.get(str(address.get(LESSON))), str(address.get(STEP, ""))
     if "tab" in address or lesson is None:
         return dict(address)

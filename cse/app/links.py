@@ -99,12 +99,7 @@ def with_given(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], shared: Shared, filled: Any) -> None:
-    """Write a tab's address when it is selected, on the triggers of its parts, and when a shared field is edited.
-
-    It is also written when a link within the page has `filled` the tab.
-
-    An address without a tab shows the `first` one.
-    """
+    """Write a tab's address when it is selected, on the triggers of its parts, and when a shared field is edited."""
     names = [*shared.fields, *(field for content in contents for field in content.names)]
     inputs = [*shared.fields.values(), *(component for content in contents for component in content.named())]
 

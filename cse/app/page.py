@@ -109,10 +109,7 @@ class Page(gr.Blocks):
 
 
 def page(state: AppState, trainings: Trainings | None = None) -> Page:
-    """Return the app with its queue; `launch_options` are for its `launch`. Other results are computed on opening.
-
-    Visitors may train where `trainings` are given that allow it.
-    """
+    """Return the app with its queue; `launch_options` are for its `launch`. Other results are computed on opening."""
     state = replace(state, trainings=trainings) if trainings else state
     with Page(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
         gr.HTML(SKIP, apply_default_css=False, elem_id="skip")
@@ -224,10 +221,7 @@ def theme() -> gr.themes.Base:
 def launch_options(
     names: Names | None = None, largest: int = MAX_FILE_BYTES, rights: Rights | None = None
 ) -> dict[str, Any]:
-    """Return the options of `gr.Blocks.launch`: theme, styles, hidden features, the `names` served, the owner's rights.
-
-    `largest` is the size in bytes of the largest file that a visitor may upload.
-    """
+    """Return the options of `gr.Blocks.launch`: theme, styles, hidden features, the `names` served, the owner's rights."""
     rights = rights or Rights()
     owners = max(largest, OWN.file_bytes) if rights.owned else largest
     gate = Middleware(

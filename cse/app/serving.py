@@ -97,11 +97,7 @@ def run(options: Options) -> None:
 
 
 def check(options: Options) -> None:
-    """Check the options before anything is loaded.
-
-    Raises ValueError if a package is missing or too old or options contradict each other, `ArtefactError` for a model,
-    `IndexFolderError` for an index, OSError for a host or port that cannot be used.
-    """
+    """Check the options before anything is loaded."""
     from cse.errors import ArtefactError
     from cse.models.names import Kind, resolve
     from index.stores import location_of, manifest_at, store_of

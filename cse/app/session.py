@@ -42,11 +42,7 @@ class Session:
     waiting: list[str] = field(default_factory=list)  # those of the failed that still encode the corpus
     notes: list[str] = field(default_factory=list)
 
-    def each(
-        self,
-        function: Callable[[Column, Encoder], T],
-        columns: Sequence[Column] | None = None,
-    ) -> dict[str, T]:
+    def each(self, function: Callable[[Column, Encoder], T], columns: Sequence[Column] | None = None) -> dict[str, T]:
         """Return the function's result for each model by name; models for which it raises an error are noted."""
         return self.each_text((), lambda column, encoder, _: function(column, encoder), columns=columns)
 
@@ -114,11 +110,7 @@ class Session:
 
 
 def open_session(
-    state: AppState,
-    corpus: Any = DEMO_KEY,
-    key: Any = "",
-    models: Sequence[str] | None = None,
-    report: Report = silent,
+    state: AppState, corpus: Any = DEMO_KEY, key: Any = "", models: Sequence[str] | None = None, report: Report = silent
 ) -> Session:
     """Return the session of a request. Raises FieldError for a corpus that is not there.
 
@@ -127,17 +119,12 @@ def open_session(
     """
     chosen = chosen_corpus(state, corpus, key)
     columns = chosen.columns or state.models.columns
-    if models is not None:
-        columns = chosen_columns(columns, models)
-    columns = chosen.answering(columns)
+    columns = chosen.answering(chosen_columns(columns, models) if models else columns)
     return Session(state, chosen, reference_corpus(state, corpus, key), tuple(columns), str(key or ""), report)
 
 
 def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> list[Column]:
-    """Return the columns of these names in the order of `columns`, each after its own start where that is named.
-
-    Raises FieldError for a name that is not there.
-    """
+    """Return the columns of these names in the order of `columns`, each after its own start where that is named."""
     known: dict[str, Column] = {}
     for column in columns:
         start = before(column)

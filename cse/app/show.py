@@ -142,7 +142,7 @@ def ask(state: AppState, kind: type[Result], values: Mapping[str, Any], **option
     """Answer for the values of a program, a file or a lesson. Raises FieldError for a wrong one."""
     result = kind.of(values)
     corpus = values.get("corpus", DEMO_KEY) if kind.reads_corpus else DEMO_KEY
-    session = open_session(state, corpus, values.get("key", ""), values.get("models") or None, **options)
+    session = open_session(state, corpus, values.get("key", ""), values.get("models"), **options)
     return answer(result, session)
 
 
@@ -227,10 +227,7 @@ def form(
     initial: Mapping[str, Any],
     top: Top,
 ) -> tuple[dict[str, gr.components.Component], gr.Button | None]:
-    """Add the fields that are not `read` elsewhere, the button of a result that is not live, options and examples.
-
-    Returns all fields by their names, and the button.
-    """
+    """Add the fields that are not `read` elsewhere, the button of a result that is not live, options and examples."""
     fields = dict(read)
     asks = {name: ask for name, ask in kind.asks().items() if name not in read}
     folded = {name: ask for name, ask in asks.items() if ask.folded}

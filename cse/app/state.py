@@ -138,11 +138,7 @@ def numbered(name: str) -> Iterator[str]:
 def put_column(
     state: AppState, model: str, requested: str, names: Iterable[str], pooling: str | None = None
 ) -> Column | None:
-    """Add a model to the current visitor's columns under the first of the `names` that is free; None if it is one.
-
-    `pooling` is that of a plain backbone. Raises ValueError, and adds nothing, if the model does not open, and as
-    `Models.add` does.
-    """
+    """Add a model to the current visitor's columns under the first of the `names` that is free; None if it is one."""
     models = state.models
     with models.admitting():
         reading = opened_by(model, pooling=pooling)
@@ -158,11 +154,7 @@ def put_column(
 
 
 def attach(state: AppState, key: str) -> list[str]:
-    """Add the models of a visitor's key that are not on the page, and return their names, each with that of its start.
-
-    A name that is there gets a number. A start that the model's folder does not tell is added, too. Raises ValueError
-    as `put_column`.
-    """
+    """Add the models of a visitor's key that are not on the page, and return their names, each with that of its start."""
     names: list[str] = []
     for made, request in state.trainings.models(key):
         column = put_column(state, str(made.folder), made.name, numbered(made.name))
@@ -177,10 +169,7 @@ def attach(state: AppState, key: str) -> list[str]:
 
 
 def chosen_corpus(state: AppState, corpus: str, key: str | None) -> ChosenCorpus:
-    """Return the corpus of a name; `key` is the visitor's, for the visitor's own texts.
-
-    Raises FieldError for an unknown name, and if there are no texts under the key.
-    """
+    """Return the corpus of a name; `key` is the visitor's, for the visitor's own texts."""
     if corpus == DEMO_KEY:
         return state.demo
     if corpus != OWN_KEY:

@@ -195,10 +195,7 @@ def encode_by(state: AppState, own: OwnCorpus, models: Sequence[str]) -> None:
 def put_texts(
     state: AppState, path: str | None, lines: str, column: str | None, labels: str | None, models: list[str], key: str
 ) -> tuple[Any, ...]:
-    """Make pasted lines or a file the visitor's corpus, which the chosen `models` encode.
-
-    Returns updates of the message, lines, choice and overview.
-    """
+    """Make pasted lines or a file the visitor's corpus, which the chosen `models` encode."""
     try:
         if lines.strip():
             own = OwnCorpus("Pasted", validation.lines(lines, 1, MOST_TEXTS))

@@ -459,12 +459,12 @@ def test_differences_from_the_kept_text_are_marked(state) -> None:
 def test_a_newer_request_stops_the_drawing_of_an_older_one(state, monkeypatch) -> None:
     place, request = Clusters(state), SimpleNamespace(session_hash="x")
     monkeypatch.setattr(clusters, "current_request", lambda: request)
-    number = place.ask(request)
+    number = place.newest.ask(request)
     drawing = place.draw(3, 100, 0, "", "", "", "Groups", number, "demo", list(GOOD[:2]), "")
     value, status, *_ = next(drawing)
     assert [each["name"] for each in value["maps"]] == ["simcse"]
     assert "Drawing 1 more" in status
-    place.ask(request)
+    place.newest.ask(request)
     assert list(drawing) == []
 
 

@@ -57,10 +57,7 @@ _in_bf16: WeakKeyDictionary[Encoder, Encoder] = WeakKeyDictionary()
 
 @dataclass
 class Encoding:
-    """The vectors of N texts by a column: `done` of `total` rows (N, d) float16, or the reason of a `failure`.
-
-    `share` is the part of all characters that is done.
-    """
+    """The vectors of N texts by a column: `done` of `total` rows (N, d) float16, or the reason of a `failure`."""
 
     column: Column
     total: int
@@ -266,10 +263,7 @@ class OwnCorpora:
         return self._kept.get(key)
 
     def put(self, key: Any, corpus: OwnCorpus, columns: Sequence[Column]) -> None:
-        """Keep a corpus in place of the key's earlier one, and have the columns encode it in this order.
-
-        Raises ValueError for an invalid key, and if those that are encoded leave no room.
-        """
+        """Keep a corpus in place of the key's earlier one, and have the columns encode it in this order."""
         checked_key(key, "texts")
         client, bounds = current_client(), self._kept.bounds
         with self._lock:
@@ -288,10 +282,7 @@ class OwnCorpora:
             self._kept.put(key, corpus)
 
     def encode(self, corpus: OwnCorpus, columns: Sequence[Column], stale: Encoding | None = None) -> None:
-        """Have the columns encode a corpus after those that do already; a `stale` encoding is dropped.
-
-        Raises ValueError if the system starts no thread; the next call begins these, too.
-        """
+        """Have the columns encode a corpus after those that do already; a `stale` encoding is dropped."""
         with self._lock:
             corpus.kept = self
             known = {column: encoding for column, encoding in corpus.encodings.items() if encoding is not stale}

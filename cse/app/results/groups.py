@@ -194,10 +194,7 @@ class Neighbours(Result):
 
 
 def pair_of(names: Sequence[str], first: str = "", second: str = "") -> tuple[str, str]:
-    """Return the two models to compare: those named, or a model before and after its training, or the first two.
-
-    The second is "" of fewer than two models. Raises FieldError for an unknown name, and for twice the same.
-    """
+    """Return the two models to compare: those named, or a model before and after its training, or the first two."""
     for name, field in ((first, "The first model"), (second, "The second model")):
         if name:
             one_of(name, field, names)

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cse.analysis.votes import (
-    LEAST_TEXTS,
-    MOST_TEXTS,
-    Judged,
-    Judgement,
-    Setup,
-    questions,
-    texts_digest,
-)
+from cse.analysis.votes import LEAST_TEXTS, MOST_TEXTS, Judged, Judgement, Setup, questions, texts_digest
 from cse.app import validation
 from cse.app.corpus.corpora import FIELD
 from cse.app.models.models import Column
@@ -70,11 +62,7 @@ class Judge(Result):
         return records(frame)
 
     def ballot(self, session: Session) -> Ballot:
-        """Return a ballot on both models. Of more than 5,000 different texts a random sample is compared.
-
-        Raises FieldError for too few texts, for twice the same model, for a model without vectors, and if the models
-        have the same neighbours everywhere.
-        """
+        """Return a ballot on both models. Of more than 5,000 different texts a random sample is compared."""
         chosen, columns = session.corpus, self._columns(session.state)
         try:
             corpus = replace(Corpus.of(list(chosen.texts)), name="The corpus").check(LEAST_TEXTS, "a comparison")

@@ -193,10 +193,7 @@ class Map(Result):
 
 
 def look_of(group: int) -> tuple[int, int]:
-    """Return the numbers of the hue and of the shape of a group, counted from 1, as static/map.js draws it.
-
-    In the next round of hues a hue has the next shape.
-    """
+    """Return the numbers of the hue and of the shape of a group, counted from 1, as static/map.js draws it."""
     again, hue = divmod(group - 1, len(LIGHT))
     return hue, (group - 1 + again) % len(SHAPES)
 
@@ -251,10 +248,7 @@ def one_map(
 def groups_of(
     session: Session, key: Hashable, vectors: np.ndarray, texts: Sequence[str], count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return (N,) groups of vectors (N, d) of texts, at most half as many as different texts, and (N,) typicalities.
-
-    Both are kept.
-    """
+    """Return (N,) groups of vectors (N, d) of texts, at most half as many as different texts, and (N,) typicalities."""
     from cse.analysis.topics import grouped, typicality
 
     known = session.state.groups.get(key)
@@ -335,10 +329,7 @@ def disagreements(frame: pd.DataFrame) -> dict[tuple[str, str], np.ndarray]:
 
 
 def neighbourhoods(unshared: Mapping[tuple[str, str], np.ndarray]) -> str:
-    """Return which two models differ most in the texts' neighbours, if by more than chance; nothing of few texts.
-
-    `unshared` are the (N,) shares of a text's nearest ones that two models do not have in common.
-    """
+    """Return which two models differ most in the texts' neighbours, if by more than chance; nothing of few texts."""
     if not unshared or len(next(iter(unshared.values()))) < FEW:
         return ""
     means = {pair: float(shares.mean()) for pair, shares in unshared.items()}

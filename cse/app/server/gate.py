@@ -96,10 +96,7 @@ class Gate:
             await (answer or self.app)(scope, receive, send_with_headers)
 
     async def inspected(self, scope: Scope, receive: Receive, client: Client) -> tuple[Response | None, Receive]:
-        """Return the answer to a request that needs no app, or None, and the app's `receive`.
-
-        Raises HTTPException for a request that is refused.
-        """
+        """Return the answer to a request that needs no app, or None, and the app's `receive`."""
         headers, blocks, path = Headers(scope=scope), scope["app"].get_blocks(), path_of(scope)
         self.names.check(headers.get("host", ""), headers.get("origin"), blocks.share_url)
         sessions = QueryParams(scope["query_string"]).getlist(SESSION)
@@ -196,10 +193,7 @@ def invalid(line: str) -> HTTPException:
 
 
 def checked_call(blocks: gr.Blocks, path: str, body: bytes) -> bytes:
-    """Return the body of a call, with the defaults of the last values that it leaves out; other bodies as they are.
-
-    `path` is the part after `API`. Raises HTTPException for a call without an answer.
-    """
+    """Return the body of a call, with the defaults of the last values that it leaves out; other bodies as they are."""
     kind, _, name = path.partition("/")
     if kind == "stream":  # Gradio would replace the values of a waiting call by unchecked ones
         raise HTTPException(HTTPStatus.NOT_FOUND, "No part of this app takes streams; call an endpoint.")

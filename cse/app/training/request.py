@@ -165,10 +165,7 @@ def checked(
     corpus: str = "", start: str = BACKBONE, pooling: str | None = None, minutes: Any = None, purpose: Any = BOTH,
     saved: tuple[str, str, str] = SOURCE,
 ) -> TrainingRequest:  # fmt: skip
-    """Return a request within the rules of the server.
-
-    Raises FieldError for a wrong value, ValueError if the server does not train and for texts that cannot be used.
-    """
+    """Return a request within the rules of the server."""
     rules.check()
     validation.one_of(method, "The method", METHODS)
     if len(texts) > rules.texts:

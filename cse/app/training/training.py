@@ -266,10 +266,7 @@ class Training:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def archive(self, made: Made) -> Path:
-        """Return a .zip of a model that it made, written at the first call, without other models within its folder.
-
-        Raises OSError if it cannot.
-        """
+        """Return a .zip of a model that it made, written at the first call, without other models within its folder."""
         target = self.folder / f"{self.request.slug}{'' if made.folder.name == MODEL else f'-{made.folder.name}'}.zip"
         partial = target.with_suffix(".writing")
         with self._lock:

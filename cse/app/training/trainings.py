@@ -49,10 +49,7 @@ class Trainings:
         clock: Callable[[], float] = time.monotonic,
         owner: Rules | None = None,
     ) -> None:
-        """`rules` are those of visitors, `owner` those of the server's owner, by default the same.
-
-        `root` is where their folder is made; by default the server's run folder.
-        """
+        """`rules` are those of visitors, `owner` those of the server's owner, by default the same."""
         self.visitors, self.owner = rules, owner or rules
         self._root, self._lock, self._numbers = root, RLock(), count()
         self.folder: Path | None = None  # made when it is first needed
@@ -135,10 +132,7 @@ class Trainings:
         raise ValueError("There is no such model of yours on this server any more; train it again.")
 
     def unpack(self, key: Any, archive: Path) -> Made:
-        """Unpack a visitor's model and delete the archive.
-
-        Raises ValueError if the server takes none, and for an invalid key or archive.
-        """
+        """Unpack a visitor's model and delete the archive."""
         try:
             if not self.rules.allowed:
                 raise ValueError(ARCHIVES_REFUSED)
