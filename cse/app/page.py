@@ -14,9 +14,9 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
 from cse.app.charts import FONTS
-from cse.app.events import CHANGES, HIDDEN, SILENT, emptied
+from cse.app.events import CHANGES, HIDDEN, LANES, SILENT, emptied, guarded
 from cse.app.files import share_forms
-from cse.app.html import STATIC, glossary_html, script
+from cse.app.html import STATIC, script, sheet, terms
 from cse.app.lessons import lesson_panel, whole
 from cse.app.links import Shared, link
 from cse.app.places.clusters import clusters_place
@@ -35,7 +35,7 @@ from cse.app.server.bodies import AGE, Uploads
 from cse.app.server.gate import Gate
 from cse.app.server.gradio_adapter import set_up_queue
 from cse.app.session import chosen_columns, open_session
-from cse.app.show import Shown, add_endpoints, answer, examples_of, read_first, section
+from cse.app.show import Shown, answer, endpoint, examples_of, read_first, section
 from cse.app.state import AppState, chosen_corpus
 from cse.app.top import Top, top_row
 from cse.app.training.request import OWN
@@ -123,15 +123,16 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
                     places[name] = tab, add(state, replace(top, tab=tab))
         with top.about_models:
             models = section(state, Models, top, read_first(state, Models), headed=False)
-        add_endpoints(state, RESULTS)
+        for kind in RESULTS:  # each also a tool of the Model Context Protocol
+            if kind.public:
+                gr.api(guarded(endpoint(state, kind)), api_name=kind.key, **LANES[kind.lane])
         add_programs(state)
-        gr.HTML(glossary_html(), apply_default_css=False)
+        gr.HTML("".join(sheet(name, *parts) for name, parts in terms().items()), apply_default_css=False)
         lesson_panel(state)
         linked = {name: (tab, [each.linked for each in shown]) for name, (tab, shown) in places.items()}
         link(opened, tabs, linked, Shared({"corpus": top.corpus, "models": top.models}, top.steps), whole)
-        current = open_places(
-            top, {name: tab for name, (tab, _) in places.items()}, share_forms(state, top.share, places)
-        )
+        tabs_of = {name: tab for name, (tab, _) in places.items()}
+        current = open_places(top, tabs_of, share_forms(state, top.share, places))
         for name, (_, shown) in places.items():
             for part in shown:
                 keep_current(state, part, top, current[name])
@@ -158,9 +159,8 @@ def open_places(top: Top, tabs: Mapping[str, gr.Tab], forms: Mapping[str, gr.Col
 
     top.changed.change(follow, [top.changed, top.place], list(current.values()), **SILENT, **CHANGES)
     for name, tab in tabs.items():
-        tab.select(
-            partial(opening, name), top.changed, [top.place, current[name], *forms.values()], **SILENT, **CHANGES
-        )
+        outputs = [top.place, current[name], *forms.values()]
+        tab.select(partial(opening, name), top.changed, outputs, **SILENT, **CHANGES)
     return current
 
 
@@ -221,7 +221,7 @@ def theme() -> gr.themes.Base:
 def launch_options(
     names: Names | None = None, largest: int = MAX_FILE_BYTES, rights: Rights | None = None
 ) -> dict[str, Any]:
-    """Return the options of `gr.Blocks.launch`: theme, styles, hidden features, the `names` served, the owner's rights."""
+    """Return the options of `gr.Blocks.launch`: theme, styles, hidden features, `names` served, owner's rights."""
     rights = rights or Rights()
     owners = max(largest, OWN.file_bytes) if rights.owned else largest
     gate = Middleware(

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from cse.app.corpus.corpora import DEMO_KEY, ChosenCorpus
 from cse.app.corpus.own import BLOCK
 from cse.app.models.models import Column, Failure, before, fingerprint_of
@@ -15,8 +17,6 @@ from cse.app.validation import one_of
 from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from cse.app.state import AppState
     from cse.encoder.encoder import Encoder
 
@@ -75,7 +75,6 @@ class Session:
         self, texts: Sequence[str], columns: Sequence[Column] | None = None, *, documents: bool = False
     ) -> dict[str, np.ndarray]:
         """Return each model's (N, d) vectors of N >= 1 texts, or `documents`; other requests go between blocks."""
-        import numpy as np
 
         def encode(block: Sequence[str], column: Column, encoder: Encoder) -> np.ndarray:
             return encoder.encode_document(block) if documents else encoder.encode(block)
@@ -89,14 +88,6 @@ class Session:
             if column.name not in self.failed:
                 vectors[column.name] = np.concatenate(blocks)
         return vectors
-
-    def random_cosines(self, column: Column, encoder: Encoder) -> np.ndarray:
-        """Return the (P,) ascending cosines of random pairs of the reference corpus."""
-        return self.reference.random_cosines(column, encoder)
-
-    def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
-        """Return a model's (N, d) float32 vectors of the corpus. Raises ValueError while there are none."""
-        return self.corpus.vectors(column, encoder)
 
     @staticmethod
     def name_of(corpus: ChosenCorpus) -> str:

@@ -19,7 +19,7 @@ from markupsafe import Markup
 import cse
 from cse.app import html
 from cse.app.corpus.corpora import DEMO, DEMO_KEY
-from cse.app.events import HIDDEN, LANES, PRIVATE, PROGRESS, QUICK, guarded, refusing, reporter
+from cse.app.events import HIDDEN, LANES, PRIVATE, PROGRESS, QUICK, refusing, reporter
 from cse.app.html import heading, settings
 from cse.app.html import result as result_html
 from cse.app.links import Linked
@@ -146,13 +146,6 @@ def ask(state: AppState, kind: type[Result], values: Mapping[str, Any], **option
     return answer(result, session)
 
 
-def add_endpoints(state: AppState, kinds: Sequence[type[Result]]) -> None:
-    """Add the endpoints of results to the surrounding app, each also a tool of the Model Context Protocol."""
-    for kind in kinds:
-        if kind.public:
-            gr.api(guarded(endpoint(state, kind)), api_name=kind.key, **LANES[kind.lane])
-
-
 @dataclass(frozen=True)
 class Shown:
     """A result's part of the page: the fields by the names of its inputs, its run, and its part of the address.
@@ -209,7 +202,16 @@ def section(
     by_error = {asks[name].name: field for name, field in ordered.items()}
     by_error |= {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
     runs = refusing(handler(state, kind, list(ordered)), by_error, outputs)
-    triggers, quiet = asking(kind, own, button)
+    texts = [each for each in own.values() if isinstance(each, gr.Textbox)]
+    triggers = [each.submit for each in texts] + ([button.click] if button is not None else [])
+    quiet: list[Any] = [each.release for each in own.values() if isinstance(each, gr.Slider)]
+    quiet += [each.input for each in own.values() if isinstance(each, (gr.Dropdown, gr.Radio))]
+    if texts:
+        for name, each in own.items():
+            each.elem_id = each.elem_id or f"{kind.key}-{name}"
+        js = f"cse.live({json.dumps(','.join(f'#{each.elem_id}' for each in texts))}, trigger)"
+        hook = gr.HTML("", html_template="", js_on_load=js, visible="hidden", apply_default_css=False)
+        quiet.append(hook.submit)
     lane = {**lane_of(kind), "show_progress_on": output}
     # By default Gradio drops what is asked while an answer is under way: a visitor who types on would keep the old one.
     gr.on([*triggers, *quiet], *runs, trigger_mode="always_last", **lane)
@@ -287,24 +289,6 @@ def handler(state: AppState, kind: type[Result], names: Sequence[str]) -> Callab
 def lane_of(kind: type[Result]) -> dict[str, Any]:
     """Return the options of a result's private events."""
     return PRIVATE if kind.lane == "encode" else {**HIDDEN, **LANES[kind.lane]}
-
-
-def asking(
-    kind: type[Result], fields: Mapping[str, gr.components.Component], button: gr.Button | None
-) -> tuple[list[Any], list[Any]]:
-    """Return the events that ask for an answer: those that make an entry in the browser's history, and quiet ones."""
-    texts = [each for each in fields.values() if isinstance(each, gr.Textbox)]
-    triggers = [each.submit for each in texts] + ([button.click] if button is not None else [])
-    quiet: list[Any] = [each.release for each in fields.values() if isinstance(each, gr.Slider)]
-    quiet += [each.input for each in fields.values() if isinstance(each, (gr.Dropdown, gr.Radio))]
-    if texts:
-        for name, each in fields.items():
-            each.elem_id = each.elem_id or f"{kind.key}-{name}"
-        selector = ",".join(f"#{each.elem_id}" for each in texts)
-        js = f"cse.live({json.dumps(selector)}, trigger)"
-        hook = gr.HTML("", html_template="", js_on_load=js, visible="hidden", apply_default_css=False)
-        quiet.append(hook.submit)
-    return triggers, quiet
 
 
 def read_first(state: AppState, kind: type[Result]) -> Answer | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,7 +155,7 @@ def put_column(
 
 
 def attach(state: AppState, key: str) -> list[str]:
-    """Add the models of a visitor's key that are not on the page, and return their names, each with that of its start."""
+    """Add the models of a visitor's key that are not on the page, and return their names, each with its start's."""
     names: list[str] = []
     for made, request in state.trainings.models(key):
         column = put_column(state, str(made.folder), made.name, numbered(made.name))
@@ -182,11 +183,10 @@ def chosen_corpus(state: AppState, corpus: str, key: str | None) -> ChosenCorpus
 
 def reference_corpus(state: AppState, corpus: str, key: str | None) -> ChosenCorpus:
     """Return the corpus whose random pairs a cosine is compared with: the chosen one, the demo if that has too few."""
-    try:
+    with suppress(ValueError):  # its texts may be gone
         chosen = chosen_corpus(state, corpus, key)
         return chosen if len(set(chosen.texts)) >= LEAST_PAIRED else state.demo
-    except ValueError:  # its texts are gone
-        return state.demo
+    return state.demo
 
 
 def choices_of(state: AppState, key: str = "") -> list[tuple[str, str]]:

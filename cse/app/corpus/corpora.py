@@ -180,7 +180,6 @@ class Demo(ChosenCorpus):
     key = DEMO_KEY
 
     def __init__(self) -> None:
-        """Read the sentences; no model is opened yet."""
         rows = [line.split("\t") for line in (DEMO / "corpus.tsv").read_text(encoding="utf-8").splitlines()]
         self.labels, self.texts = ([row[side] for row in rows] for side in (0, 1))
         self.label = f"Demo ({len(self.texts):,})"

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from cse.app.corpus.corpora import OWN_KEY, ChosenCorpus
-from cse.app.models.models import Column, Failure, Models, NotYet, error_line, fingerprint_of
+from cse.app.models.models import Column, Failure, Models, NotYet, fingerprint_of
 from cse.app.models.naming import title
 from cse.app.models.recent import Bounds, Recent, current_client
 from cse.app.validation import checked_key
@@ -69,14 +69,14 @@ class Encoding:
     share: float = 0.0
 
     @property
-    def ended(self) -> bool:
-        """True if all texts are encoded, or none can be."""
-        return bool(self.failure) or self.complete
-
-    @property
     def complete(self) -> bool:
         """True if all texts are encoded."""
         return not self.failure and self.done == self.total
+
+    @property
+    def ended(self) -> bool:
+        """True if all texts are encoded, or none can be."""
+        return bool(self.failure) or self.complete
 
     def fail(self, reason: str) -> None:
         """Drop the vectors for a reason."""
@@ -84,9 +84,7 @@ class Encoding:
 
     def seconds_left(self) -> float | None:
         """Return the seconds that the rest takes at the pace so far; None before the first block."""
-        if not self.share:
-            return None
-        return (time.monotonic() - self.begun) / self.share * (1 - self.share)
+        return (time.monotonic() - self.begun) / self.share * (1 - self.share) if self.share else None
 
     def vectors(self) -> np.ndarray:
         """Return the (N, d) float32 vectors. Raises NotYet with the progress if they are not complete."""
@@ -105,7 +103,6 @@ class Order:
     """Texts by their length, so that the texts of a block fill a model's passes without padding."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        """Sort the texts, the shortest first."""
         lengths = np.array([1 + min(len(text), MAX_COUNTED) for text in texts])
         self._order = np.argsort(lengths, kind="stable")
         self._ends = np.cumsum(lengths[self._order])
@@ -119,25 +116,6 @@ class Order:
     def share(self, done: int) -> float:
         """Return the part of all characters that the first `done` texts have."""
         return float(self._ends[done - 1] / self._ends[-1]) if done else 0.0
-
-
-def encode_block(models: Models, texts: Sequence[str], order: Order, encoding: Encoding) -> None:
-    """Encode the next block of texts. Raises ValueError if the model fails."""
-    encoding.begun = encoding.begun or time.monotonic()
-    chosen = order.block(encoding.done)
-    block, column = [texts[row].strip() for row in chosen], encoding.column
-    answers = models.apply(
-        lambda _, encoder: (fingerprint_of(encoder), quick(encoder).encode_document(block)), [column]
-    )
-    answer = answers[column.name]
-    if isinstance(answer, Failure):
-        raise ValueError(answer.reason)
-    encoding.fingerprint, vectors = answer
-    if encoding.rows is None:
-        encoding.rows = np.empty((len(texts), vectors.shape[1]), np.float16)
-    encoding.rows[chosen] = vectors
-    encoding.done += len(block)
-    encoding.share = order.share(encoding.done)
 
 
 def quick(encoder: Encoder) -> Encoder:
@@ -164,15 +142,9 @@ class OwnCorpus(ChosenCorpus):
     _numbers = count(1)
 
     def __init__(
-        self,
-        label: str,
-        texts: Sequence[str],
-        labels: Sequence[str] | None = None,
-        rows: Sequence[int] = (),
-        without_text: int = 0,
-        table: pa.Table | None = None,
-    ) -> None:
-        """`label` names the texts to their visitor; their number is added to it."""
+        self, label: str, texts: Sequence[str], labels: Sequence[str] | None = None, rows: Sequence[int] = (),
+        without_text: int = 0, table: pa.Table | None = None,
+    ) -> None:  # fmt: skip
         self.table = table
         counted = not rows or rows[-1] == len(texts)
         self.rows, self.without_text = None if counted else array("i", rows), without_text
@@ -247,7 +219,6 @@ class OwnCorpora:
     """
 
     def __init__(self, models: Models, clock: Callable[[], float] = time.monotonic, bounds: Bounds = MAX_KEPT) -> None:
-        """`clock` returns seconds."""
         self._models = models
         self._kept: Recent[OwnCorpus] = Recent(
             bounds, size=lambda corpus: corpus.size, clock=clock, pinned=lambda corpus: corpus.current is not None
@@ -346,10 +317,21 @@ class OwnCorpora:
             return key, corpus, corpus.current
 
     def _encode_block(self, key: str, corpus: OwnCorpus, encoding: Encoding) -> None:
-        try:
-            encode_block(self._models, corpus.texts, corpus.order, encoding)
-        except (ValueError, OSError) as error:
-            encoding.fail(error_line(error, encoding.column.model, encoding.column.name))
+        encoding.begun = encoding.begun or time.monotonic()
+        rows, column = corpus.order.block(encoding.done), encoding.column
+        block = [corpus.texts[row].strip() for row in rows]
+        answer = self._models.apply(
+            lambda _, encoder: (fingerprint_of(encoder), quick(encoder).encode_document(block)), [column]
+        )[column.name]
+        if isinstance(answer, Failure):
+            encoding.fail(answer.reason)
+        else:
+            encoding.fingerprint, vectors = answer
+            if encoding.rows is None:
+                encoding.rows = np.empty((len(corpus.texts), vectors.shape[1]), np.float16)
+            encoding.rows[rows] = vectors
+            encoding.done += len(block)
+            encoding.share = corpus.order.share(encoding.done)
         if corpus.size > self._kept.bounds.own_size:
             encoding.fail(NO_ROOM)
         self._kept.measure(key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
@@ -77,9 +77,6 @@ class NotYet(ValueError):
 class ClientLeft(ValueError):
     """The client of a request has disconnected, so that its turn in the queue is free."""
 
-    def __init__(self) -> None:
-        super().__init__("The client has left.")
-
 
 def columns(models: Sequence[str], family: str | None = None, pooling: str | None = None) -> tuple[Column, ...]:
     """Return a column per model, without duplicates; the second of two folders of one name is headed by its path."""
@@ -95,11 +92,10 @@ def opened_by(model: str, family: str | None = None, pooling: str | None = None)
 
     `family` is that of a published checkpoint, `pooling` that of a plain backbone.
     """
-    try:
+    with suppress(ValueError):
         reference = resolve(model, pooling, family, lenient=True)
-    except ValueError:
-        return canonical_name(model), None, family
-    return reference.name, reference.pooling, reference.family
+        return reference.name, reference.pooling, reference.family
+    return canonical_name(model), None, family
 
 
 def free_name(candidates: Iterable[str], known: Iterable[str]) -> str:
@@ -114,12 +110,9 @@ def checkpoint_of(model: str) -> tuple[Path, CheckpointConfig] | None:
     from cse.models.checkpoint import read_checkpoint_config
 
     folder = Path(location(model))
-    if not folder.is_dir():  # no hub is asked
-        return None
-    try:
-        return folder, read_checkpoint_config(folder)
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        return (folder, read_checkpoint_config(folder)) if folder.is_dir() else None  # no hub is asked
+    return None
 
 
 def before(column: Column) -> Column | None:
@@ -216,15 +209,14 @@ class Models:
     def encoder(self, column: Column) -> Encoder:
         """Return the column's encoder. Raises what `cse.load` raises; the next call tries again."""
         key = column.opened_by
-        if not column.added:
-            if key not in self._encoders:
-                self._encoders[key] = cse.load(column.model, column.pooling, family=column.family)
-            return self._encoders[key]
-        encoder = self._visiting.get(key)
+        encoder = self._visiting.get(key) if column.added else self._encoders.get(key)
         if encoder is None:
-            with self.admitting():
+            with self.admitting() if column.added else nullcontext():
                 encoder = cse.load(column.model, column.pooling, family=column.family)
-            self._visiting.put(key, encoder)
+            if column.added:
+                self._visiting.put(key, encoder)
+            else:
+                self._encoders[key] = encoder
         return encoder
 
     def encode(self, encoder: Encoder, texts: Sequence[str], **prompt: Any) -> np.ndarray:
@@ -263,7 +255,7 @@ class Models:
         results: dict[str, T | Failure] = {}
         for done, column in enumerate(asked):
             if client_left():
-                raise ClientLeft
+                raise ClientLeft("The client has left.")
             report(done, len(asked), title(column.name))
             try:
                 with self._lock:

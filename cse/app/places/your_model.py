@@ -286,7 +286,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
         elem_id="training-refused",
     )  # fmt: skip
     with gr.Column(visible=visitors.allowed, elem_id="own-training") as work:
-        heading("A model to start from, and your corpus", more=f"<p>{ABOUT}</p>", words=("grouping", "finding"))
+        heading("A model to start from, and your corpus", more=ABOUT, words=("grouping", "finding"))
         with gr.Row(equal_height=True, elem_id="model-start"):
             offered = choices(state.admission.offered())
             start = gr.Dropdown(offered, value=BACKBONE, label="Start", allow_custom_value=True, min_width=200)

@@ -139,7 +139,7 @@ class Prefix(Result):
 
             if not encoder.reading.prefix:
                 return None
-            random, inside = session.random_cosines(column, encoder), on_torch(encoder)
+            random, inside = session.reference.random_cosines(column, encoder), on_torch(encoder)
             seen, count = prefix_attention(inside, self.sentence), layer_count(inside)
             every = tuple(range(1, count + 1))
             own, ablations = inside.encode(sentences), []

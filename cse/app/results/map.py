@@ -112,7 +112,7 @@ class Map(Result):
 
         def read(column: Column, encoder: Encoder) -> tuple[Hashable, np.ndarray]:
             # Models of one fingerprint may have different tokenizers.
-            return (column.opened_by, fingerprint_of(encoder)), session.vectors(column, encoder)[points]
+            return (column.opened_by, fingerprint_of(encoder)), session.corpus.vectors(column, encoder)[points]
 
         frame, count = pd.DataFrame(), len(session.columns)
         for number, column in enumerate(session.columns):

@@ -82,7 +82,7 @@ class Search(Result):
             nearest = corpus.nearest(column, encoder, vectors[0], max(self.k, MAX_RANK), self.where)
             if not self.where and (short := corpus.shortfall(column, encoder, len(nearest.hits), self.k)):
                 session.notes.append(f"{title(column.name)}: {short}.")
-            random = session.random_cosines(column, encoder)
+            random = session.reference.random_cosines(column, encoder)
             least = cosine_at(self.threshold, random) if self.threshold else -1.0
             hits = pd.DataFrame(
                 {

@@ -70,7 +70,10 @@ class Similarity(Result):
         warned: dict[str, list[str]] = {}
 
         def row(column: Column, encoder: Encoder, vectors: np.ndarray) -> dict[str, Any]:
-            cosine, random = float(cosines(vectors[:1], vectors[1:])[0]), session.random_cosines(column, encoder)
+            cosine, random = (
+                float(cosines(vectors[:1], vectors[1:])[0]),
+                session.reference.random_cosines(column, encoder),
+            )
             for name, sentence in zip(PAIR, (self.s1, self.s2), strict=True):
                 for note in input_notes(encoder, sentence):
                     warned.setdefault(f"{name}: {note}", []).append(title(column.name))
@@ -226,7 +229,7 @@ class Pairs(Result):
             return pd.DataFrame({
                 "first": one + 1, "second": other + 1, "s1": [sentences[row] for row in one],
                 "s2": [sentences[row] for row in other], "cosine": cosines,
-                "percentile": percentiles(cosines, session.random_cosines(column, encoder)),
+                "percentile": percentiles(cosines, session.reference.random_cosines(column, encoder)),
             })  # fmt: skip
 
         return stacked(session.each_text(sentences, rows))
@@ -300,7 +303,7 @@ class Disagreements(Result):
         corpus = session.corpus
         texts, numbers = corpus.texts, corpus.numbers
         rows = np.unique(np.linspace(0, len(texts) - 1, SAMPLED).astype(int))
-        vectors = session.each(session.vectors) if len(texts) > 1 else {}
+        vectors = session.each(corpus.vectors) if len(texts) > 1 else {}
         pairs: dict[tuple[int, int], None] = {}
         for of_model in vectors.values():
             nearest = np.nanargmax(cosines_to_others(of_model, rows), axis=1)

@@ -145,7 +145,7 @@ class Changes(Result):
         def rows(column: Column, encoder: Encoder, vectors: np.ndarray) -> pd.DataFrame:
             table = pd.DataFrame(changes, columns=["name", "keeps", "changed"]).astype({"keeps": object})
             table["cosine"] = cosines(vectors[:1].repeat(len(changes), axis=0), vectors[1:])
-            random = session.random_cosines(column, encoder)
+            random = session.reference.random_cosines(column, encoder)
             return table.assign(moved=[displacement(cosine, random) for cosine in table["cosine"]])
 
         return stacked(session.each_text([self.sentence, *(changed for *_, changed in changes)], rows))
