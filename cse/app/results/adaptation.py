@@ -61,17 +61,14 @@ class Adaptation(Result):
         return report_frame(runs[0].outcome.report)
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return the verdict of the command, which its report, its model card and `runs` say, too."""
         return on_page(str(frame["verdict"].iloc[0]))
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the rows in the order in which they were tried, and the axes that were measured."""
         axes = [axis for axis in AXES if axis in frame]
         unmeasured = [axis for axis in AXES if axis not in axes]
         return {"axes": axes, "scored": frame.to_dict("records"), "unmeasured": unmeasured}
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Return the gains on both axes along the dial, if several of its places were tried."""
         points = dial_points(frame)
         if points.empty:
             return []
@@ -110,7 +107,6 @@ class Adaptation(Result):
         return [chart(rows, "Gains over the start on both axes along the dial", height=220, layer=layers)]
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line for each candidate; a score is bold where its gain is better than noise."""
         shown = pd.DataFrame({"candidate": frame["name"]})
         for axis in [axis for axis in AXES if axis in frame]:
             pairs = zip(frame[axis], frame[f"{axis}_low"], strict=True)

@@ -136,7 +136,6 @@ class Duplicates(Result):
         return frame
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return how many texts would go, and how many merges would be wrong by chance; of no groups, too."""
         facts = frame.attrs
         merged = frame[frame["merged"]] if len(frame) else frame
         gone, groups = (int((~merged["kept"]).sum()), merged["group"].nunique()) if len(frame) else (0, 0)
@@ -149,7 +148,6 @@ class Duplicates(Result):
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the near groups and the exact ones, with the words in which a text differs from the kept one."""
         if len(frame):
             frame = frame.assign(fields=fields_of(frame, OWN_COLUMNS))
         groups = [members.to_dict("records") for _, members in frame.groupby("group")] if len(frame) else []
@@ -168,7 +166,6 @@ class Duplicates(Result):
         }  # fmt: skip
 
     def answer(self, frame: pd.DataFrame) -> Any:
-        """Return the numbers of the corpus and a page of groups."""
         facts = {name: value for name, value in frame.attrs.items() if name not in ("model", "searched_by")}
         if frame.empty:
             return {**facts, "page": []}

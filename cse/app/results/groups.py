@@ -74,7 +74,6 @@ class Groups(Result):
         return pd.DataFrame(lines)
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return the group that the other models keep together least, and the one they keep together most."""
         kept = [
             np.mean([there[0]["count"] / size for there in others.values()]) if others else np.nan
             for others, size in zip(frame["elsewhere"], frame["size"], strict=True)
@@ -91,7 +90,6 @@ class Groups(Result):
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the groups of the first model, with the sign and the colours of static/map.js."""
         model, shown = next(iter(by_models(frame).items()))
         groups = []
         for line in shown.to_dict("records"):
@@ -153,7 +151,6 @@ class Neighbours(Result):
         return changed.sort_values(["shared", "moved"], ascending=[True, False], kind="stable").reset_index(drop=True)
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return how much of the neighbourhoods the two models share."""
         line, none = frame.iloc[0], int((frame["shared"] == 0).sum())
         share = 1 - frame["shared"].mean() / max(1, line["of"])
         return (
@@ -167,7 +164,6 @@ class Neighbours(Result):
         return [{"shared": shared, "texts": texts} for shared, texts in enumerate(counts)]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the histogram and the texts that change most, each with both neighbourhoods."""
         bars, shown = self.bars(frame), frame.head(MAX_SHOWN)
         lines = shown.assign(fields=fields_of(shown, OWN_COLUMNS)).to_dict("records")
         for line in lines:
@@ -184,7 +180,6 @@ class Neighbours(Result):
         return {**models, "bars": bars, "most": most, "changed": lines}
 
     def answer(self, frame: pd.DataFrame) -> Any:
-        """Return the two models, the mean share of common neighbours, and the texts."""
         if frame.empty:
             return {"texts": []}
         line, fields = frame.iloc[0], fields_of(frame, OWN_COLUMNS)

@@ -58,7 +58,6 @@ class Judge(Result):
         )  # fmt: skip
 
     def answer(self, frame: pd.DataFrame) -> Any:
-        """Return the records."""
         return records(frame)
 
     def ballot(self, session: Session) -> Ballot:

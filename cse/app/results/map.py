@@ -141,8 +141,7 @@ class Map(Result):
         corpus = (session.corpus.key, session.corpus.number, len(session.corpus.texts))
         return corpus, columns, self.most, self.seed, self.groups
 
-    def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Return the maps beside each other; colours and shapes of the groups are the page's, and no text is inside."""
+    def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:  # no text is inside a file
         groups = frame.groupby("group")["name"].first()
         names, looks_of = groups.tolist(), [look_of(int(group)) for group in groups.index]
         looks = {
@@ -162,24 +161,20 @@ class Map(Result):
         return [chart(points, "Maps of the texts", width=300, height=300, mark=mark, encoding=encoding)]
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return what training did to the label neighbours, and which models differ most in the texts' neighbours."""
         shares = {name: rows["same_topic"].iloc[0] for name, rows in by_models(frame).items()}
         moved = moved_by_training("label neighbours", shares, lambda share: f"{100 * share:.1f}")
         return f"{moved} {neighbourhoods(disagreements(frame))}".strip()
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the scores of the maps, by the terms that explain them."""
         terms = {"trustworthiness": "trustworthiness", "continuity": "continuity", "same_topic": "label neighbours"}
         scores = frame.groupby("model", sort=False)[list(terms)].first().rename(columns=terms)
         known = [name for name in scores if scores[name].notna().any()]
         return {"scores": scores[known].to_dict("index"), "known": known}
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line for each text with its group in every model."""
         return wide(frame, ["row", "text"], "name")
 
     def answer(self, frame: pd.DataFrame) -> Any:
-        """Return the labels, the texts and the map of each model."""
         if frame.empty:
             return {"labels": None, "texts": [], "maps": {}}
         one = frame[frame["model"] == frame["model"].iloc[0]]
@@ -188,7 +183,6 @@ class Map(Result):
         return {"labels": labels, "texts": one["text"].tolist(), "maps": maps}
 
     def with_failures(self, answer: Any, failed: Mapping[str, str]) -> Any:
-        """Return the answer with the reasons of the models that failed, among the maps."""
         return {**answer, "maps": super().with_failures(answer["maps"], failed)}
 
 

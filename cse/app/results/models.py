@@ -57,14 +57,11 @@ class Models(Result):
         return stacked(session.each(row))
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the facts of each model, with the address of its paper."""
         papers = {name: method.arxiv for name, method in METHODS.items()}
         return {"all": records(frame.assign(paper=frame["method"].map(papers).fillna("")))}
 
     def answer(self, frame: pd.DataFrame) -> Any:
-        """Return a list of descriptions."""
         return records(frame.rename(columns={"model": "name"}).drop(columns="projected")) if len(frame) else []
 
     def with_failures(self, answer: Any, failed: Mapping[str, str]) -> Any:
-        """Return the list with the reasons of the models that failed."""
         return [*answer, *({"name": name, "error": reason} for name, reason in failed.items())]

@@ -116,7 +116,6 @@ class Scores(Result):
         return frame
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return which model is best in the first column, and whether its lead is more than noise."""
         rows = frame[frame["column"] == frame["column"].iloc[0]]
         best, alike = (rows.loc[rows["mark"] == mark, "model"].map(title).tolist() for mark in ("best", "alike"))
         if not best:
@@ -127,7 +126,6 @@ class Scores(Result):
         return f"{who}, significantly." if rows["apart"].any() else f"{who}; whether by more than noise is not known."
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Return the scores by column with their intervals, where all columns have one unit and higher is better."""
         units = frame["unit"].unique()
         if len(units) != 1 or frame["lower_is_better"].any():
             return []
@@ -146,7 +144,6 @@ class Scores(Result):
         return [chart(shown, "Scores of each model by set, with 95 % intervals", height=height, layer=layers)]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the table: a row per model by its first score, a cell per column."""
         columns, started = frame.drop_duplicates("column").to_dict("records"), set(frame["model"])
         rows = []
         for name, own in by_models(frame).items():
@@ -165,7 +162,6 @@ class Scores(Result):
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line per model with deviations as papers print them; a score that is significantly best is bold."""
         cells = []
         for row in frame.to_dict("records"):
             value = f"{row['value']:.3f}" if abs(row["value"]) < SMALL else f"{row['value']:.2f}"
@@ -176,7 +172,6 @@ class Scores(Result):
         return table.loc[shown["model"].unique(), shown["column"].unique()].reset_index()
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
-        """Return what the task is and how it was scored."""
         return [frame.attrs["about"], frame.attrs["protocol"]]
 
 
@@ -289,14 +284,12 @@ class Ledger(Result):
         )  # fmt: skip
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return why the differences say nothing of the methods."""
         return (
             "The papers' backbone is far larger, and the bundled one began from a model trained on labelled pairs: no "
             "difference here says which is better. The command reproduce tries any backbone."
         )
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the scores of the table, with their deviations."""
         shown = frame[["row", "published", "obtained", "difference", "verdict"]].copy()
         for name in ("published", "obtained"):
             pairs = zip(frame[name].astype(float), frame[f"{name}_deviation"], strict=True)
@@ -341,7 +334,6 @@ class Labels(Result):
         return stacked({name: {**scored, **counts} for name, scored in answers.items()})
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return which model groups best by the labels, if one does by more than noise."""
         ordered = frame.sort_values("neighbours", ascending=False)
         best, first = ordered.iloc[0], title(ordered.iloc[0]["model"])
         near = [title(row.model) for row in ordered.iloc[1:].itertuples() if row.high >= best["low"]]
@@ -352,7 +344,6 @@ class Labels(Result):
         return f"{first} has most neighbours of the same label, {best['neighbours']:.1f} %{level}. On {of}."
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Return the share of neighbours with the text's label, with its interval."""
         names = frame["model"].tolist()
         across = {"y": {"field": "model", "type": "nominal", "sort": None, "title": None},
                   "color": by_model(names, False)}  # fmt: skip
@@ -361,12 +352,10 @@ class Labels(Result):
         return [chart(frame, "Neighbours of the same label by model", height=26 * len(names) + 50, layer=layers)]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the table's rows, the best first."""
         ordered = frame.sort_values("neighbours", ascending=False)
         return {"measures": OF_LABELS, "terms": self.words, "first": HELD_OUT, "lines": ordered.to_dict("records")}
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line per model; the best share of neighbours is bold if no other model's interval reaches it."""
         ordered = frame.sort_values("neighbours", ascending=False)
         alone = len(ordered) > 1 and bool((ordered["high"].iloc[1:] < ordered["low"].iloc[0]).all())
         near = [f"{value:.1f}" for value in ordered["neighbours"]]
@@ -377,7 +366,6 @@ class Labels(Result):
         return titled(ordered)[["model"]].assign(**cells)
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
-        """Return what was scored."""
         texts, labels = frame[["texts", "labels"]].iloc[0]
         return [f"{texts:,} held-out texts with {labels} labels, x 100; k-means: means of ten seeds."]
 

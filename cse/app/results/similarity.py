@@ -88,7 +88,6 @@ class Similarity(Result):
         return stacked(rows)
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return what an example teaches, the range of the percentiles, and what training did to them."""
         lesson = next((LESSONS[name] for name, pair in PAIRS.items() if pair == (self.s1, self.s2)), "")
         shares, means = (dict(zip(frame["model"], frame[name], strict=True)) for name in ("percentile", "random_mean"))
         starts = with_starts(shares)
@@ -104,7 +103,6 @@ class Similarity(Result):
         return " ".join(part for part in (lesson, seen, moved) if part)
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return a row per model with its picture and that of its start, and what is said of the scales."""
         rows = {row["model"]: row for row in frame.to_dict("records")}
         for row in rows.values():
             row |= {"outline": outline(row["histogram"]), "at": across(row["cosine"])}
@@ -115,8 +113,7 @@ class Similarity(Result):
             "scales": partial(scales, {name: rows[name]["random_mean"] for name in with_starts(rows)}),
         }
 
-    def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Return the histograms of random pairs, one below the other, with the cosine of the two; for files alone."""
+    def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:  # for files alone: the page has them in its table
         names = list(frame["model"].unique())
         edges, rows = np.linspace(LOWEST, HIGHEST, BINS + 1), []
         for line, (name, shares, cosine, place) in enumerate(
@@ -148,13 +145,11 @@ class Similarity(Result):
         return [chart(pd.DataFrame(rows), heading, layer=layers, height=60 * len(names) + 30)]
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line per model without the histogram."""
         names = {"percentile": "percentile among random pairs", "random_mean": "mean of random pairs"}
         told = frame["percentile"].map(among_random)
         return titled(frame.drop(columns="histogram").assign(percentile=told)).rename(columns=names)
 
     def answer(self, frame: pd.DataFrame) -> Any:
-        """Return each model's cosine."""
         return dict(zip(frame["model"], frame["cosine"].tolist(), strict=True)) if len(frame) else {}
 
 
@@ -235,7 +230,6 @@ class Pairs(Result):
         return stacked(session.each_text(sentences, rows))
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return each model's closest pair, and the pair on which the models differ most."""
         trained = frame[frame["model"].isin(list(with_starts(frame["model"].unique())))]
         closest = trained.loc[trained.groupby("model", sort=False)["cosine"].idxmax()]
         said = f"Most alike: {by_answer({row.model: f'{row.first} and {row.second}' for row in closest.itertuples()})}."
@@ -253,7 +247,6 @@ class Pairs(Result):
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return a square of cells for each model: the value, its tint, and what a pointer reads."""
         sentences = self.lines.splitlines()
         alone = {"cosine": 1.0, "percentile": 100.0}  # of a sentence with itself
         squares = {}
@@ -325,7 +318,6 @@ class Disagreements(Result):
         return stacked(tables)
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return the places of the pair on which the models differ most, in the two models that do."""
         pairs = ranked(frame)
         places = {name: pairs[0]["places"][name] for name in with_starts(frame["model"].unique())}
         if len(places) < 2:
@@ -337,11 +329,9 @@ class Disagreements(Result):
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the pairs on which the models differ most, with each model's place."""
         return {"shown": ranked(frame)[:SHOWN_PAIRS], "starts": with_starts(frame["model"].unique())}
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line per pair with its place in every model."""
         pairs = [(pair.pop("places"), pair) for pair in ranked(frame)]
         return pd.DataFrame(
             {**pair, **{title(name): value for name, value in places.items()}} for places, pair in pairs
