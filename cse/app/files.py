@@ -145,14 +145,13 @@ def paper_cells(answer: Answer, escape: Callable[[str], str], bold: str) -> tupl
     return shown, numbers, escape(caption(answer) + noted)
 
 
-def latex(text: str) -> str:
-    """Escape a text for LaTeX, so that it is typeset as it stands and runs no command."""
-    return "".join(LATEX.get(sign, sign) for sign in text)
-
-
 def as_latex(answer: Answer, address: str = "") -> str:
     """Return the sheet as a LaTeX `table` that needs the package booktabs; of many rows as a `longtable`."""
-    cells, numbers, words = paper_cells(answer, latex, r"\textbf{{{}}}")
+
+    def escape(text: str) -> str:  # it is typeset as it stands, and runs no command
+        return "".join(LATEX.get(sign, sign) for sign in text)
+
+    cells, numbers, words = paper_cells(answer, escape, r"\textbf{{{}}}")
     widest = [cells[name].str.len().max() for name in cells]
     kinds = ["r" if right else f"p{{{WRAPPED}}}" if width > MAX_CHARACTERS else "l"
              for right, width in zip(numbers, widest, strict=True)]  # fmt: skip
@@ -240,11 +239,9 @@ def figure(answer: Answer, kind: str, millimetres: float = 160) -> bytes:
     elif facet := spec.get("encoding", {}).get("facet"):
         spec["width"] = spec["height"] = millimetres * POINTS_PER_MM / facet["columns"] - FACET_GAP
     closed: dict[str, Any] = {"allowed_base_urls": []}  # no chart may read an address
-    if kind == "svg":
-        return vl_convert.vegalite_to_svg(spec, **closed).encode()
-    if kind == "pdf":
-        return bytes(vl_convert.vegalite_to_pdf(spec, **closed))
-    return bytes(vl_convert.vegalite_to_png(spec, scale=4, **closed))
+    closed |= {"scale": 4} if kind == "png" else {}
+    content = getattr(vl_convert, f"vegalite_to_{kind}")(spec, **closed)
+    return content.encode() if isinstance(content, str) else bytes(content)
 
 
 # Each form: the file's suffix and MIME type ("" for code that is shown), and the function that makes it.
@@ -268,18 +265,13 @@ FORMS = (*FIGURES, *TABLES)
 
 def file_of(answer: Answer, form: str, width: str, address: str) -> dict[str, Any]:
     """Return the value that saves or shows an answer in one of the `FORMS`; `address` is the page's, for code."""
-    notes, lacking = [], list(answer.failed)
-    content: str | bytes
-    if form in FIGURES:
-        suffix, kind = FIGURES[form]
-        content, notes = figure(answer, suffix, WIDTHS[width]), [f"Caption: {caption(answer)}"]
-    else:
-        if form.startswith("Table") and answer.frame.empty:
-            raise ValueError(NO_ROWS if answer.models else NO_ANSWER)
-        suffix, kind, make = TABLES[form]
-        content = make(answer, address)
+    if form.startswith("Table") and answer.frame.empty:
+        raise ValueError(NO_ROWS if answer.models else NO_ANSWER)
+    suffix, kind = FIGURES.get(form) or TABLES[form][:2]
+    notes = [f"Caption: {caption(answer)}"] if form in FIGURES else []
+    content = figure(answer, suffix, WIDTHS[width]) if form in FIGURES else TABLES[form][2](answer, address)
     name = f"{file_stem(answer.result.key, answer.corpus if answer.result.reads_corpus else '')}.{suffix}"
-    lacking = [] if suffix == "json" else lacking
+    lacking = [] if suffix == "json" else list(answer.failed)
     if isinstance(content, bytes):
         return file_value(name, kind, base64.b64encode(content).decode(), lacking, notes)
     return file_value(name, kind, content, lacking)
@@ -310,9 +302,8 @@ def place_form(state: AppState, shown: Sequence[Shown]) -> None:
     labels = [part.kind.title for part in shown]
 
     def forms(label: str) -> list[str]:
-        """Return the forms of a result: figures only of one that is drawn."""
-        kind = shown[labels.index(label)].kind
-        return [*(FIGURES if kind.charts is not Result.charts else ()), *TABLES]
+        drawn = shown[labels.index(label)].kind.charts is not Result.charts
+        return [*(FIGURES if drawn else ()), *TABLES]
 
     result = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
     with gr.Row():

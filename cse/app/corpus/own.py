@@ -142,9 +142,14 @@ class OwnCorpus(ChosenCorpus):
     _numbers = count(1)
 
     def __init__(
-        self, label: str, texts: Sequence[str], labels: Sequence[str] | None = None, rows: Sequence[int] = (),
-        without_text: int = 0, table: pa.Table | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        label: str,
+        texts: Sequence[str],
+        labels: Sequence[str] | None = None,
+        rows: Sequence[int] = (),
+        without_text: int = 0,
+        table: pa.Table | None = None,
+    ) -> None:
         self.table = table
         counted = not rows or rows[-1] == len(texts)
         self.rows, self.without_text = None if counted else array("i", rows), without_text

@@ -169,7 +169,6 @@ class Models:
     def __init__(
         self, models: Sequence[str], family: str | None = None, pooling: str | None = None, *, fetch: bool = False
     ) -> None:
-        """Make a column per model; `family` and `pooling` as in `opened_by`. Nothing is opened yet."""
         self.own, self._fetch = columns(models, family, pooling), fetch
         self._added: Recent[tuple[Column, ...]] = Recent(Bounds(MAX_VISITORS, own=MAX_SESSIONS))
         self._encoders: dict[Opening, Encoder] = {}
@@ -237,10 +236,10 @@ class Models:
         return np.stack([vectors[text] for text in texts])
 
     def apply(
-        self, function: Callable[[Column, Encoder], T], columns: Sequence[Column] | None = None, report: Report = silent
+        self, function: Callable[[Column, Encoder], T], columns: Sequence[Column] | None = None
     ) -> dict[str, T | Failure]:
         """Return the function's result for each of the `columns`, by name; None stands for the page's columns."""
-        return self.apply_to((), lambda column, encoder, _: function(column, encoder), columns, report)
+        return self.apply_to((), lambda column, encoder, _: function(column, encoder), columns)
 
     def apply_to(
         self,

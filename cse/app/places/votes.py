@@ -80,7 +80,6 @@ class Voting:
     """Handlers for the votes of all visitors, each under the visitor's key."""
 
     def __init__(self, state: AppState) -> None:
-        """Keep the ballots in `state`."""
         self._state, self._ballots = state, state.ballots
 
     def begin(self, first: str, second: str, corpus: str, key: str, progress: gr.Progress = PROGRESS) -> Iterator[View]:

@@ -124,20 +124,19 @@ def in_words(training: Training) -> str:
 def training_html(training: Training) -> str:
     """Return the state of a training, the first answer while it runs, and its one verdict at the end."""
     request, progress, outcome = training.request, training.progress, training.outcome
-    sentence = on_page(outcome.sentence) if outcome else ""
     scored, share = None, progress.step / progress.steps if progress.steps else 0.0
-    report = outcome.report if outcome else None
+    report, made = (outcome.report, outcome.models) if outcome else (None, ())
     if report:
         scored = report_frame(report).assign(verdict="")  # the heading says it
     elif training.running and progress.answered:
         scored = first_answer(progress.stages, request.purpose)
     table = "" if scored is None else page_html(Answer(Adaptation(), scored, {}))
     method = "Adapt" if request.method == ADAPT else title(request.method)
-    made = outcome.models if outcome else ()
     return html.drawn(
         "adaptation", "training", name=request.name, method=method, corpus=request.corpus, words=in_words(training),
         failure=training.failure, share=share if training.running else None, candidates=Markup(table),
-        lines=training.lines, sentence=sentence, changed=report["changed"] if report else (),
+        lines=training.lines, sentence=on_page(outcome.sentence) if outcome else "",
+        changed=report["changed"] if report else (),
         models=[model.name for model in made if model.folder.name != CANDIDATE],
         judged=[model.name for model in made if model.folder.name == CANDIDATE],
     )  # fmt: skip
@@ -155,8 +154,7 @@ def dial_of(training: Training, dial: float | None = None) -> tuple[pd.DataFrame
     if points.empty:
         return points, 0.0, None
     own = points.loc[points["chosen"] | points["judged"], "dial"]
-    shown = float(own.iloc[0]) if len(own) else 0.0
-    shown = shown if dial is None else dial
+    shown = dial if dial is not None else float(own.iloc[0]) if len(own) else 0.0
     return points, shown, Adaptation(shown).charts(frame)[0]
 
 
@@ -166,7 +164,6 @@ class Trainer:
     drawn, page = 15, 4
 
     def __init__(self, state: AppState) -> None:
-        """Keep the state."""
         self._state, self._trainings = state, state.trainings
         self.unchanged = [gr.skip()] * (self.drawn + self.page)
 
@@ -249,9 +246,7 @@ class Trainer:
         """Show a place of the dial."""
         training = self._trainings.newest(key)
         points, dial, spec = dial_of(training, dial) if training else (pd.DataFrame(), dial, None)
-        if spec is None:
-            return gr.skip(), ""
-        return gr.update(value=plot_value(spec)), html.hint(dial_sentence(points, dial))
+        return (gr.update(value=plot_value(spec)), html.hint(dial_sentence(points, dial))) if spec else (gr.skip(), "")
 
     def stop(self, key: str, models: list[str]) -> list[Any]:
         """End the visitor's training with what it has."""

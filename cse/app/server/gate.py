@@ -92,7 +92,10 @@ class Gate:
                 stack.enter_context(held)
                 answer, receive = await self.inspected(scope, receive, client)
             except HTTPException as error:
-                answer = refused(error, plain=path_of(scope) == UPLOAD)
+                detail = error.detail if isinstance(error.detail, dict) else {"detail": error.detail}
+                answer = JSONResponse(detail, error.status_code, error.headers)
+                if path_of(scope) == UPLOAD:  # the page shows it as it is
+                    answer = PlainTextResponse(error.detail, error.status_code, error.headers)
             await (answer or self.app)(scope, receive, send_with_headers)
 
     async def inspected(self, scope: Scope, receive: Receive, client: Client) -> tuple[Response | None, Receive]:
@@ -156,14 +159,6 @@ def path_of(scope: Scope) -> str:
     return str(scope["path"]).partition(API)[2].strip("/")
 
 
-def refused(error: HTTPException, *, plain: bool) -> Response:
-    """Return the response of one line to a refused request; `plain` for an upload, which the page shows as it is."""
-    if plain:
-        return PlainTextResponse(error.detail, error.status_code, error.headers)
-    content = error.detail if isinstance(error.detail, dict) else {"detail": error.detail}
-    return JSONResponse(content, error.status_code, error.headers)
-
-
 def security_headers(public: bool) -> dict[str, str]:
     """Return a server's headers; Hugging Face's pages may frame a `public` Space."""
     policy = {**SOURCES, "frame-ancestors": HUGGING_FACE if public else "'none'"}
@@ -208,7 +203,11 @@ def checked_call(blocks: gr.Blocks, path: str, body: bytes) -> bytes:
         return body
     function = called_function(blocks, kind, name.removeprefix("v2/"), sent)
     if name.startswith("v2/"):
-        check_names(function, sent)
+        known = parameters_of(function)
+        wrong = [f"{name[:60]} is none of them" for name in sent if name not in known]
+        wrong += [f"{name} is missing" for name in known if known[name].default is REQUIRED and name not in sent]
+        if wrong:
+            raise invalid(f"/{function.api_name} takes {', '.join(known) or 'no values'}; {wrong[0]}.")
         return body
     values = sent.get("data")
     if not isinstance(values, list):
@@ -242,15 +241,6 @@ def called_function(blocks: gr.Blocks, kind: str, name: str, sent: dict[str, Any
 def parameters_of(function: BlockFunction) -> Mapping[str, inspect.Parameter]:
     """Return the parameters of an endpoint's function by name."""
     return inspect.signature(function.fn).parameters if callable(function.fn) else {}
-
-
-def check_names(function: BlockFunction, sent: dict[str, Any]) -> None:
-    """Raise HTTPException if a named value is missing or unknown."""
-    known = parameters_of(function)
-    wrong = [f"{name[:60]} is none of them" for name in sent if name not in known]
-    wrong += [f"{name} is missing" for name in known if known[name].default is REQUIRED and name not in sent]
-    if wrong:
-        raise invalid(f"/{function.api_name} takes {', '.join(known) or 'no values'}; {wrong[0]}.")
 
 
 def check_values(function: BlockFunction, values: list[Any]) -> None:

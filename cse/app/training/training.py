@@ -50,7 +50,6 @@ class CommandProcess:
     """
 
     def __init__(self, words: Sequence[str], folder: Path) -> None:
-        """Start the command. Raises OSError if the system cannot."""
         self.lines: deque[str] = deque(maxlen=MAX_LINES)
         self._process = start_command(
             words, environment(folder), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -206,7 +205,6 @@ class Training:
     """A training in a private `folder`; `progress`, `failure` and `outcome` are the newest known."""
 
     def __init__(self, request: TrainingRequest, folder: Path) -> None:
-        """Write the texts. Raises OSError if it cannot."""
         self.request, self.folder = request, folder
         self.state, self.failure, self.seconds = State.STOPPED, "", 0.0
         self.lines: Sequence[str] = ()
@@ -282,8 +280,7 @@ class Training:
             finally:
                 partial.unlink(missing_ok=True)
 
-    def _published(self) -> bool:
-        """True if the command has published its result, which it does in one step."""
+    def _published(self) -> bool:  # which the command does in one step
         return (self.folder / MODEL).is_dir()
 
     def _run(self) -> None:

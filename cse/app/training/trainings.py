@@ -49,7 +49,6 @@ class Trainings:
         clock: Callable[[], float] = time.monotonic,
         owner: Rules | None = None,
     ) -> None:
-        """`rules` are those of visitors, `owner` those of the server's owner, by default the same."""
         self.visitors, self.owner = rules, owner or rules
         self._root, self._lock, self._numbers = root, RLock(), count()
         self.folder: Path | None = None  # made when it is first needed
