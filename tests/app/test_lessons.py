@@ -107,13 +107,11 @@ def test_a_guess_is_compared_with_what_was_measured(state, monkeypatch) -> None:
     assert answered(state, "mask", 6, "rich")["outcome"].endswith("Measured: “wealthy”, which is none of the choices.")
 
 
-def test_a_page_without_the_model_or_the_result_says_that_nobody_answers(state, monkeypatch) -> None:
+def test_a_page_without_the_model_says_that_nobody_answers() -> None:
     alone = open_state(["simcse"], ())
     for name, number in (("mask", 1), ("prefix", 1), ("prototypes", 2)):
         told = answered(alone, name, number)
         assert (told["numbers"], told["outcome"], told["right"]) == ([NOBODY], "No answer.", None)
-    monkeypatch.setattr("cse.app.results.RESULTS", ())
-    assert answered(state, "mask", 1)["outcome"] == "No answer."
 
 
 def test_wrong_values_of_a_client_are_refused_in_one_line(state) -> None:
