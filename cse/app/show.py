@@ -23,7 +23,7 @@ from cse.app.events import HIDDEN, LANES, PRIVATE, PROGRESS, QUICK, refusing, re
 from cse.app.html import heading, settings
 from cse.app.html import result as result_html
 from cse.app.links import Linked
-from cse.app.models.models import seed_of
+from cse.app.models.models import checkpoint_of
 from cse.app.result import TYPES, Ask, Result, equal_starts
 from cse.app.session import Session, open_session
 from cse.app.state import chosen_corpus
@@ -77,12 +77,13 @@ class Answer:
 def answer(result: Result, session: Session) -> Answer:
     """Compute a result. Raises ValueError, which may name a field, if it has no answer."""
     frame = result.frame(session)
-    named = [(column.name, column.model) for column in session.columns if column.name in session.models]
+    opened = {column.name: checkpoint_of(column.model) for column in session.columns if column.name in session.models}
+    seeds = {name: known[1].training.get("settings", {}).get("seed") for name, known in opened.items() if known}
     return Answer(
         result, frame, session.models, session.failed, session.waiting, tuple(session.notes), session.corpus.key,
         session.name_of(session.corpus),
         session.name_of(session.reference) if result.reads_corpus else "", session.corpus.key == "own", session.added,
-        {name: seed for name, model in named if (seed := seed_of(model)) is not None},
+        {name: seed for name, seed in seeds.items() if seed is not None},
     )  # fmt: skip
 
 

@@ -168,8 +168,7 @@ def progress(own: OwnCorpus) -> str:
     facts = [f"{title(encoding.column.name)}: {encoding.failure}" for encoding in encodings if encoding.failure]
     waiting = [encoding for encoding in encodings if not encoding.ended]
     if waiting:
-        left, first = waiting[0].seconds_left(), waiting[0]
-        when = ""
+        left, first, when = waiting[0].seconds_left(), waiting[0], ""
         if left is not None:
             when = f", {max(1, round(left))} s to go" if left < 90 else f", {round(left / 60)} min to go"
         more = f"; {len(waiting) - 1} more to come" if len(waiting) > 1 else ""
@@ -257,11 +256,6 @@ def bring_back(state: AppState, key: str) -> tuple[Any, ...]:
     return chosen, said, gr.update(visible=False), gr.Timer(active=False), ""
 
 
-def saved_name(corpus: ChosenCorpus) -> str:
-    """Return the name of the file in which the page saves a corpus."""
-    return f"{stem_of(corpus)}.csv"
-
-
 def stem_of(corpus: ChosenCorpus) -> str:
     """Return the name of a corpus as the beginning of those of files."""
     stem = Path(corpus.label.rpartition(" (")[0])
@@ -276,7 +270,7 @@ def corpus_table(state: AppState, name: str, key: str) -> dict[str, Any]:
     columns = {corpus.text_name: corpus.texts, **corpus.cells(range(len(corpus.texts)))}
     columns = {free_name("row", columns): corpus.numbers, **columns}
     content = csv_text([*columns], zip(*columns.values(), strict=True))
-    return file_value(saved_name(corpus), "text/csv", content)
+    return file_value(f"{stem_of(corpus)}.csv", "text/csv", content)
 
 
 def model_choices(columns: Sequence[Column]) -> list[tuple[str, str]]:

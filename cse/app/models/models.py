@@ -22,7 +22,7 @@ from cse.app.models.recent import MAX_VISITORS, Bounds, Recent, visitor
 from cse.app.server.gradio_adapter import client_left
 from cse.files import hub
 from cse.methods.method import Pooling
-from cse.models.names import BACKBONE, canonical_name, location, resolve
+from cse.models.names import canonical_name, location, resolve
 from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
@@ -129,18 +129,6 @@ def before(column: Column) -> Column | None:
     if reading.pooling is Pooling.TOKEN:
         pooling = "prompt" if reading.at_mask else "cls"
     return Column(f"{column.name}{BEFORE}", config.backbone.place(folder), pooling)
-
-
-def seed_of(model: str) -> int | None:
-    """Return the seed of a model's training; None if it is not recorded."""
-    checkpoint = checkpoint_of(model)
-    return checkpoint[1].training.get("settings", {}).get("seed") if checkpoint else None
-
-
-def trained_numbers(model: str) -> int | None:
-    """Return the number of a model's trained parameters; None if it is not recorded."""
-    checkpoint = checkpoint_of(model)
-    return 0 if canonical_name(model) == BACKBONE else checkpoint[1].learned_numbers if checkpoint else None
 
 
 def fingerprint_of(encoder: Encoder) -> str:

@@ -35,7 +35,7 @@ from cse.app.results.adaptation import (
 from cse.app.results.judge import Judge, columns_of
 from cse.app.show import Answer, Shown, page_html, plot_value
 from cse.app.state import attach, chosen_corpus
-from cse.app.top import Top, model_choices, saved_name
+from cse.app.top import Top, model_choices, stem_of
 from cse.app.training.request import ADAPT, MAX_NAME, REFUSED, TEXTS, UNOWNED, TrainingRequest, checked
 from cse.app.training.training import State, Training, how_to_open
 from cse.app.validation import FieldError
@@ -96,7 +96,7 @@ def requested(state: AppState, corpus: str, key: str, start: Any, **values: Any)
         model, pooling = start_of(state, start)
     except ValueError as error:
         raise FieldError(START, str(error)) from error
-    saved = saved_name(chosen), chosen.text_name, chosen.label_name
+    saved = f"{stem_of(chosen)}.csv", chosen.text_name, chosen.label_name
     return checked(
         rules, chosen.texts, chosen.labels, corpus=chosen.label, start=model, pooling=pooling, saved=saved, **values
     )

@@ -158,13 +158,9 @@ class Neighbours(Result):
             f"{line['of']} nearest texts; {none:,} of {len(frame):,} texts share none of them."
         )
 
-    def bars(self, frame: pd.DataFrame) -> list[dict[str, int]]:
-        """Return the number of texts for each number of shared neighbours."""
-        counts = np.bincount(frame["shared"], minlength=int(frame["of"].iloc[0]) + 1).tolist()
-        return [{"shared": shared, "texts": texts} for shared, texts in enumerate(counts)]
-
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        bars, shown = self.bars(frame), frame.head(MAX_SHOWN)
+        counts = np.bincount(frame["shared"], minlength=int(frame["of"].iloc[0]) + 1).tolist()
+        bars, shown = [{"shared": shared, "texts": texts} for shared, texts in enumerate(counts)], frame.head(MAX_SHOWN)
         lines = shown.assign(fields=fields_of(shown, OWN_COLUMNS)).to_dict("records")
         for line in lines:
             both = set(line["near_first"]) & set(line["near_second"])
@@ -175,9 +171,8 @@ class Neighbours(Result):
                 ]
                 for side in ("first", "second")
             ]
-        most, line = max(bar["texts"] for bar in bars), lines[0]
-        models = {name: line[name] for name in ("first", "second", "of")}
-        return {**models, "bars": bars, "most": most, "changed": lines}
+        models = {name: lines[0][name] for name in ("first", "second", "of")}
+        return {**models, "bars": bars, "most": max(counts), "changed": lines}
 
     def answer(self, frame: pd.DataFrame) -> Any:
         if frame.empty:

@@ -13,7 +13,7 @@ import pandas as pd
 from cse.app import validation
 from cse.app.charts import by_model, chart, intervals, tips
 from cse.app.corpus.corpora import FIELD
-from cse.app.models.models import Failure, free_name, trained_numbers
+from cse.app.models.models import Failure, checkpoint_of, free_name
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, by_models, choice, stacked, titled
 from cse.corpus.corpus import Corpus
@@ -23,7 +23,7 @@ from cse.evaluation.metrics import mean_difference
 from cse.evaluation.reproduction import shipped_ledger
 from cse.evaluation.tasks import TASKS, find_task
 from cse.methods.catalogue import UNTRAINED as READINGS
-from cse.models.names import BACKBONE, START
+from cse.models.names import BACKBONE, START, canonical_name
 
 if TYPE_CHECKING:
     from cse.app.corpus.corpora import ChosenCorpus
@@ -224,13 +224,15 @@ def figure_of(board: Scoreboard, label: str, number: int) -> dict[str, Any]:
         half = float(stdtrit(figure.count - 1, 0.975)) * figure.deviation / figure.count**0.5
         low, high = figure.value - half, figure.value + half
     measure, unit = MEASURES.get(column.score, (column.score, ""))
+    checkpoint = checkpoint_of(row.record.model)
+    trained = 0 if canonical_name(row.record.model) == BACKBONE else checkpoint and checkpoint[1].learned_numbers
     name, of = measure, ""
     if board.task.unit_headings:
         alone = [other.unit for other in board.columns].count(column.unit) == 1
         name, of = column.unit if alone else f"{column.unit} {measure}", measure
     return {
         "untrained": READINGS[row.pooling].summary if row.pooling else "", "seeds": ", ".join(map(str, row.seeds)),
-        "strongest": label == board.strongest, "trained": trained_numbers(row.record.model),
+        "strongest": label == board.strongest, "trained": trained,
         "column": name, "measure": of, "unit": unit, "score": column.score,
         "value": None if figure is None else figure.value, "deviation": figure and figure.deviation,
         "runs": figure.count if figure else 0, "low": low, "high": high, "before": before and before.value,

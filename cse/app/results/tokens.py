@@ -93,7 +93,14 @@ class Tokens(Result):
         return f"Words that come from the template, not the sentence: {'; '.join(parts)}." if parts else ""
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        readings = {name: self.reading(rows) for name, rows in by_models(frame).items()}
+        readings = {
+            name: {
+                "lists": {heading: rows[rows["list"] == key].to_dict("records") for key, heading in LISTS.items()},
+                "filled": filled(rows["template"].iloc[0], self.sentence), "own": rows["own"].iloc[0],
+                "said": doubts(rows.loc[rows["list"] == "denoised", "probability"].max()),
+            }
+            for name, rows in by_models(frame).items()
+        }  # fmt: skip
         cards: dict[bool, list[tuple[str, list[tuple[str, dict[str, Any]]]]]] = {True: [], False: []}
         for name, start in with_starts(readings).items():
             phases = [("", readings[name])]
@@ -103,14 +110,6 @@ class Tokens(Result):
         return {
             "readers": cards[True], "others": cards[False], "other_names": listed(name for name, _ in cards[False]),
             "top": frame["probability"].max(),
-        }  # fmt: skip
-
-    def reading(self, rows: pd.DataFrame) -> dict[str, Any]:
-        """Return a model's three lists, the sentence in its template, and what is said of them."""
-        lists = {heading: rows[rows["list"] == name].to_dict("records") for name, heading in LISTS.items()}
-        return {
-            "lists": lists, "filled": filled(rows["template"].iloc[0], self.sentence), "own": rows["own"].iloc[0],
-            "said": doubts(rows.loc[rows["list"] == "denoised", "probability"].max()),
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:

@@ -179,13 +179,8 @@ def checked(
     if len(label) > MAX_NAME:
         raise validation.FieldError("The name", f"The name has {len(label)} characters; give at most {MAX_NAME}.")
     limit = validation.between(rules.minutes if minutes is None else minutes, "Minutes", 1, rules.minutes)
-    aim, judging = validation.one_of(purpose, "What for", PURPOSES), usable(labels)
+    aim, known = validation.one_of(purpose, "What for", PURPOSES), [label for label in labels or () if label]
+    judging = labels if 1 < len(set(known)) <= len(known) // REPEATED else None  # several, each of some texts
     if aim == GROUPS and judging is None:
         raise validation.FieldError("What for", "Grouping is measured by labels, and this corpus has none that repeat.")
     return TrainingRequest(label, method, texts, judging, corpus, start, pooling, limit, aim, saved)
-
-
-def usable(labels: Sequence[str] | None) -> Sequence[str] | None:
-    """Return the labels if they can judge a model: several, and each of `REPEATED` texts in the mean."""
-    known = [label for label in labels or () if label]
-    return labels if 1 < len(set(known)) <= len(known) // REPEATED else None
