@@ -13,15 +13,14 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from cse.app.charts import FONTS
-from cse.app.events import CHANGES, HIDDEN, LANES, SILENT, emptied, guarded
+from cse.app.events import CHANGES, HIDDEN, LANES, SILENT, Shared, emptied, guarded, link
 from cse.app.files import share_forms
 from cse.app.html import STATIC, script, sheet, terms
 from cse.app.lessons import lesson_panel, whole
-from cse.app.links import Shared, link
 from cse.app.places.clusters import clusters_place
 from cse.app.places.your_model import your_model_place
 from cse.app.programs import add_programs
+from cse.app.result import FONTS
 from cse.app.results import RESULTS
 from cse.app.results.inside import Attention, Prefix, Prototypes
 from cse.app.results.models import Models
@@ -34,9 +33,8 @@ from cse.app.server.access import Names, Rights
 from cse.app.server.bodies import AGE, Uploads
 from cse.app.server.gate import Gate
 from cse.app.server.gradio_adapter import set_up_queue
-from cse.app.session import chosen_columns, open_session
 from cse.app.show import Shown, answer, endpoint, examples_of, read_first, section
-from cse.app.state import AppState, chosen_corpus
+from cse.app.state import AppState, chosen_columns, chosen_corpus, open_session
 from cse.app.top import Top, top_row
 from cse.app.training.request import OWN
 from cse.app.training.trainings import Trainings

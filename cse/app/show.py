@@ -19,14 +19,12 @@ from markupsafe import Markup
 import cse
 from cse.app import html
 from cse.app.corpus.corpora import DEMO, DEMO_KEY
-from cse.app.events import HIDDEN, LANES, PRIVATE, PROGRESS, QUICK, refusing, reporter
+from cse.app.events import HIDDEN, LANES, PRIVATE, PROGRESS, QUICK, Linked, refusing, reporter
 from cse.app.html import heading, settings
 from cse.app.html import result as result_html
-from cse.app.links import Linked
 from cse.app.models.models import checkpoint_of
 from cse.app.result import TYPES, Ask, Result, equal_starts
-from cse.app.session import Session, open_session
-from cse.app.state import chosen_corpus
+from cse.app.state import Session, chosen_corpus, open_session
 from cse.models.names import BUNDLED_NAMES
 
 if TYPE_CHECKING:

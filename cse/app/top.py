@@ -20,8 +20,7 @@ from cse.app.events import CHANGES, HIDDEN, PRIVATE, QUICK, SILENT, guarded
 from cse.app.html import file_stem, file_value, saved_file
 from cse.app.models.models import MAX_COLUMNS, Column, before
 from cse.app.models.naming import choices, title
-from cse.app.session import chosen_columns
-from cse.app.state import AppState, admit_model, choices_of, chosen_corpus
+from cse.app.state import AppState, admit_model, choices_of, chosen_columns, chosen_corpus
 from cse.app.validation import MAX_FILE_BYTES
 from cse.corpus.corpus import free_name
 from cse.corpus.output import csv_text

@@ -21,9 +21,8 @@ from cse.adaptation.facts import split
 from cse.app.files import as_csv, as_json
 from cse.app.results.map import Map
 from cse.app.results.scores import Labels
-from cse.app.session import Session
 from cse.app.show import answer
-from cse.app.state import open_state
+from cse.app.state import Session, open_state
 from cse.corpus import Corpus
 from cse.evaluation.clustering import label_scores
 

@@ -41,9 +41,8 @@ from cse.app.results import duplicates
 from cse.app.results.duplicates import Duplicates, percentile_of, tables
 from cse.app.results.groups import Groups, Neighbours, pair_of
 from cse.app.results.map import Map, titles_of
-from cse.app.session import Session, open_session
 from cse.app.show import Answer, ask, page_html, read_first
-from cse.app.state import AppState, open_state
+from cse.app.state import AppState, Session, open_session, open_state
 from cse.app.validation import FieldError
 from cse.corpus.output import csv_text
 from cse.models.names import BUNDLED_NAMES

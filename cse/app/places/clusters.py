@@ -13,18 +13,16 @@ import numpy as np
 import pandas as pd
 
 from cse.app import html, validation
-from cse.app.events import HIDDEN, LINKS, MAPS, QUICK, SILENT, Newest, guarded, one_line_errors, refusing
+from cse.app.events import HIDDEN, LINKS, MAPS, QUICK, SILENT, Linked, Newest, guarded, one_line_errors, refusing
 from cse.app.html import DARK, LIGHT, colour_of, file_value, result, saved_file, script, settings
-from cse.app.links import Linked
 from cse.app.models.naming import choices, title
 from cse.app.result import by_models, further_columns, plain
 from cse.app.results.duplicates import LEAST, Duplicates, tables
 from cse.app.results.groups import Groups, Neighbours, pair_of
 from cse.app.results.map import OWN_COLUMNS, Map, near_of
 from cse.app.server.gradio_adapter import current_request, data_of
-from cse.app.session import Session, open_session
 from cse.app.show import Answer, Shown, page_html, read_first
-from cse.app.state import AppState
+from cse.app.state import AppState, Session, open_session
 from cse.app.top import Top, stem_of
 from cse.corpus.output import csv_text
 

@@ -14,9 +14,8 @@ from cse.adaptation.choice import BOTH
 from cse.adaptation.workspace import CANDIDATE
 from cse.app import html
 from cse.app.corpus.corpora import FIELD
-from cse.app.events import HIDDEN, QUICK, SILENT, Run, one_line_errors, refusing
+from cse.app.events import HIDDEN, QUICK, SILENT, Linked, Run, one_line_errors, refusing
 from cse.app.html import NUMBERS, heading, result
-from cse.app.links import Linked
 from cse.app.models.models import opened_by
 from cse.app.models.naming import BEFORE, POOLED, choices, title
 from cse.app.places.votes import votes_part

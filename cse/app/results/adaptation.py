@@ -21,13 +21,12 @@ from cse.adaptation.choice import (
     choose,
     gains_of,
 )
-from cse.app.charts import chart, tips
-from cse.app.result import Result, number
+from cse.app.result import Result, chart, number, tips
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cse.app.session import Session
+    from cse.app.state import Session
 
 COLOURS = {GROUPING: "#a27246", FINDING: "#9080c0"}  # of no model
 PURPOSES = [("Both", BOTH), ("Topics and groups", GROUPS), ("Search", SEARCH)]

@@ -20,13 +20,13 @@ from cse.app.models.models import ClientLeft
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, choice, fields_of, further_columns, number, records, text, whole
 from cse.app.server.gradio_adapter import client_left
-from cse.app.session import chosen_columns
+from cse.app.state import chosen_columns
 from cse.app.validation import FieldError, counted
 from cse.corpus.corpus import free_name
 
 if TYPE_CHECKING:
     from cse.analysis.duplicates import NearDuplicates
-    from cse.app.session import Session
+    from cse.app.state import Session
     from cse.training.records import Report
 
 LEAST = 3.0  # digits of a percentile: 5 is 99.999

@@ -17,7 +17,7 @@ from cse.app.results.map import OWN_COLUMNS as MAP_COLUMNS
 from cse.app.validation import FieldError, one_of
 
 if TYPE_CHECKING:
-    from cse.app.session import Session
+    from cse.app.state import Session
 
 SIGNS = "●■▲◆"  # the shapes of the points on the maps
 MAX_TEXTS, MAX_ELSEWHERE = 5, 3  # typical texts and odd ones; groups of another model

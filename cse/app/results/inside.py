@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cse.app.charts import chart, tips
 from cse.app.models.naming import title, with_starts
-from cse.app.result import Result, by_models, listed, percent, stacked, text, whole
+from cse.app.result import Result, by_models, chart, listed, percent, stacked, text, tips, whole
 from cse.app.results.tokens import SENTENCES
 
 if TYPE_CHECKING:
     from cse.app.models.models import Column
-    from cse.app.session import Session
+    from cse.app.state import Session
     from cse.encoder.encoder import Encoder
 
 MAX_LAYERS, MAX_HEADS = 24, 16

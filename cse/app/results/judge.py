@@ -20,8 +20,7 @@ from cse.corpus.corpus import Corpus
 from cse.models.names import BACKBONE
 
 if TYPE_CHECKING:
-    from cse.app.session import Session
-    from cse.app.state import AppState
+    from cse.app.state import AppState, Session
 
 LEAST_VOTES, MOST_VOTES, DEFAULT_VOTES = 6, 60, 20  # of 5 votes, all 5 are p = .06
 UNTRAINED = tuple(Column(name, BACKBONE, pooling) for name, pooling in POOLED.items() if pooling in ("mean", "cls"))

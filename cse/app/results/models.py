@@ -18,7 +18,7 @@ from cse.models.names import BACKBONE, START, location
 
 if TYPE_CHECKING:
     from cse.app.models.models import Column
-    from cse.app.session import Session
+    from cse.app.state import Session
     from cse.encoder.encoder import Encoder
 
 

@@ -10,16 +10,28 @@ import numpy as np
 import pandas as pd
 
 from cse.analysis.calibration import overlap
-from cse.app.charts import by_model, chart, tips
 from cse.app.models.naming import title
-from cse.app.result import Result, by_models, further_columns, number, plain, stacked, text, whole, wide
+from cse.app.result import (
+    Result,
+    by_model,
+    by_models,
+    chart,
+    further_columns,
+    number,
+    plain,
+    stacked,
+    text,
+    tips,
+    whole,
+    wide,
+)
 from cse.app.validation import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from cse.app.models.models import Column
-    from cse.app.session import Session
+    from cse.app.state import Session
     from cse.encoder.encoder import Encoder
 
 MAX_RANK = 50  # ranks looked up, so that a row found by one model has its rank in the others

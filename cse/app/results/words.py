@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from cse.app.models.models import Column
-    from cse.app.session import Session
+    from cse.app.state import Session
     from cse.encoder.encoder import Encoder
 
 MAX_VARIANTS = 20
