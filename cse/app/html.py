@@ -206,9 +206,6 @@ def file_stem(*words: str) -> str:
 def file_value(
     name: str, kind: str, text: str, lacking: Sequence[str] = (), notes: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """Return the value that saves `text` as a file of the MIME type `kind`; without a kind it is shown as code.
-
-    `lacking` are the models that have no result in it. With `notes`, which are said with it, `text` is base64.
-    """
+    """Return the value that saves `text` as a file of the MIME type `kind`; without a kind it is shown as code."""
     value = {"file": name, "type": kind, "text": text, "lacking": list(lacking), "number": next(NUMBERS)}
     return value if notes is None else value | {"notes": list(notes), "base64": True}

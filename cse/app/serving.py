@@ -146,10 +146,7 @@ def check_address(host: str, port: int) -> None:
 
 
 def serve(options: Options) -> None:
-    """Build the app and serve it until Ctrl-C or SIGTERM, then remove what visitors uploaded and end the process.
-
-    Its exit code is 0 after Ctrl-C; after SIGTERM it ends by that signal, as without a handler.
-    """
+    """Build the app and serve it until Ctrl-C or SIGTERM, then remove what visitors uploaded and end the process."""
     signals: list[int] = []
 
     def end(number: int, _: object) -> None:

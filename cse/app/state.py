@@ -115,11 +115,7 @@ def open_boards(folder: Path = RESULTS) -> dict[str, Scoreboard] | Failure:
 
 
 def admit_model(state: AppState, name: Any, key: str = "", archive: str | None = None) -> Column:
-    """Open a model and add it to the current visitor's columns: that of a name or, for the owner, of a folder's path.
-
-    With an `archive`, a .zip that the visitor of the `key` sent, its model is added. Raises ValueError, in one line, if
-    the model is not admitted, is there already, or fails, and for what the rules of the server do not allow.
-    """
+    """Open a model and add it to the current visitor's columns: that of a name or, for the owner, a folder's path."""
     requested, pooling = str(name or "").strip(), None
     if archive is None and not requested.startswith(PATHS):
         model, pooling = state.admission.model(name), POOLED.get(requested.lower())
@@ -281,11 +277,7 @@ class Session:
 def open_session(
     state: AppState, corpus: Any = DEMO_KEY, key: Any = "", models: Sequence[str] | None = None, report: Report = silent
 ) -> Session:
-    """Return the session of a request. Raises FieldError for a corpus that is not there.
-
-    `models` are the names of the models to ask, by default all. Models that still encode the visitor's texts are asked
-    only if there is no other.
-    """
+    """Return the session of a request. Raises FieldError for a corpus that is not there."""
     chosen = chosen_corpus(state, corpus, key)
     columns = chosen.columns or state.models.columns
     columns = chosen.answering(chosen_columns(columns, models) if models else columns)

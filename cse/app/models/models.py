@@ -88,10 +88,7 @@ def columns(models: Sequence[str], family: str | None = None, pooling: str | Non
 
 
 def opened_by(model: str, family: str | None = None, pooling: str | None = None) -> Opening:
-    """Return the name, pooling and family that `cse.load` opens a model by; a wrong name is returned as it is.
-
-    `family` is that of a published checkpoint, `pooling` that of a plain backbone.
-    """
+    """Return the name, pooling and family that `cse.load` opens a model by; a wrong name is returned as it is."""
     with suppress(ValueError):
         reference = resolve(model, pooling, family, lenient=True)
         return reference.name, reference.pooling, reference.family
@@ -149,10 +146,7 @@ def number_of(encoder: Encoder) -> int:
 
 
 class Models:
-    """The page's columns and the encoders opened so far; requests use an encoder one at a time.
-
-    Visitors may add columns of their own, which no other visitor sees; only the encoders used last of these stay open.
-    """
+    """The page's columns and the encoders opened so far; requests use an encoder one at a time."""
 
     def __init__(
         self, models: Sequence[str], family: str | None = None, pooling: str | None = None, *, fetch: bool = False
@@ -207,10 +201,7 @@ class Models:
         return encoder
 
     def encode(self, encoder: Encoder, texts: Sequence[str], **prompt: Any) -> np.ndarray:
-        """Return (N, d) float32, encoding only texts whose vectors are not cached.
-
-        The last digits may differ from the encoder's, as batches differ. `prompt` may be its argument of this name.
-        """
+        """Return (N, d) float32, encoding only texts whose vectors are not cached."""
         if not texts:
             return encoder.encode([])
         key = number_of(encoder), *prompt.values()

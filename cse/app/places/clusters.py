@@ -369,8 +369,7 @@ def canvas_value(
     longest = max(MIN_SHOWN, MAX_CHARACTERS // len(one))
     return {
         "texts": [text if len(text) <= longest else f"{text[:longest]}…" for text in one["text"]],
-        "rows": one["row"].tolist(), "lengths": packed(one["text"].str.len().clip(upper=STEPS).to_numpy(), "<u2"),
-        "columns": colourings,
+        "rows": one["row"].tolist(), "columns": colourings,
         "groups": [names.get(number, "") for number in range(1, names.index.max() + 1)],
         "colours": {"light": LIGHT, "dark": DARK},
         "maps": [

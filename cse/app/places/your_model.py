@@ -142,11 +142,7 @@ def training_html(training: Training) -> str:
 
 
 def dial_of(training: Training, dial: float | None = None) -> tuple[pd.DataFrame, float, dict[str, Any] | None]:
-    """Return the places of the dial that a finished adaptation has tried, the place that is shown, and their chart.
-
-    That is the one of the candidate taken or offered, if it is among them, or else 0. Without several places there is
-    no chart.
-    """
+    """Return the places of the dial that a finished adaptation has tried, the place that is shown, and their chart."""
     report = training.outcome.report if training.outcome else None
     frame = report_frame(report) if report else pd.DataFrame()
     points = dial_points(frame) if report else frame

@@ -32,12 +32,7 @@ class Models(Result):
     reads_corpus = False
 
     def frame(self, session: Session) -> pd.DataFrame:
-        """Return a row for each model.
-
-        `learned` counts the trained numbers, `parameters` all that it computes with; `added` the tokens of template and
-        prefix; `megabytes` is the size of the weight files, 0 without a folder; `start` describes the initialisation
-        of the bundled backbone, "" for others.
-        """
+        """Return a row for each model."""
 
         def row(column: Column, encoder: Encoder) -> dict[str, Any]:
             method, reading, folder = encoder.method, encoder.reading, Path(location(column.model))

@@ -351,10 +351,7 @@ class Disagreements(Result):
 
 
 def ranked(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the pairs, those whose places differ most first: texts, their rows, and the places by model.
-
-    A model before its training counts where it stands alone.
-    """
+    """Return the pairs, those whose places differ most first: texts, their rows, and the places by model."""
     names = list(frame["model"].unique())
     places = frame.pivot(index="pair", columns="model", values="place")[names]
     compared = places[list(with_starts(names))]

@@ -54,11 +54,7 @@ HUGGING_FACE = "https://huggingface.co https://*.huggingface.co https://*.hf.spa
 
 @dataclass(frozen=True)
 class Gate:
-    """An ASGI middleware of a Gradio app that serves `names`. It puts the `Client` of a request into its scope.
-
-    The owner's uploads have bounds of their own. Refusals are JSON with one line, `detail`; those of uploads are plain
-    text.
-    """
+    """An ASGI middleware of a Gradio app that serves `names`. It puts the `Client` of a request into its scope."""
 
     app: Callable[[Scope, Receive, Send], Awaitable[None]]
     names: Names
@@ -177,10 +173,7 @@ def check_session(name: Any) -> None:
 
 
 def invalid(line: str) -> HTTPException:
-    """Return the refusal of a call in the form of Gradio's validation errors, which its clients show.
-
-    A lone surrogate, which JSON can contain but UTF-8 cannot encode, becomes `?`.
-    """
+    """Return the refusal of a call in the form of Gradio's validation errors, which its clients show."""
     line = line.encode("utf-8", "replace").decode()
     detail: Any = {"__type__": "validate", "is_valid": False, "message": line, "parameter_name": "the call"}
     detail = {"detail": [detail], "error": line}

@@ -110,10 +110,7 @@ class TrainingRequest:
     saved: tuple[str, str, str] = SOURCE
 
     def words(self, output: str = MODEL, *, finish: bool = False, source: tuple[str, str, str] = SOURCE) -> list[str]:
-        """Return the command's words after `cse`, run in the folder of the file `source`, with its columns.
-
-        With `finish` it publishes what an interrupted adaptation has, without another stage.
-        """
+        """Return the command's words after `cse`, run in the folder of the file `source`, with its columns."""
         file, text, label = source
         shared: dict[str, Any] = {"backbone": self.start, "column": text, "output": output}
         if self.method == ADAPT:

@@ -119,10 +119,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Progress:
-    """Steps done and those of the whole run, 0 while they are unknown, and the finished `stages` of an adaptation.
-
-    `rate` is the time of a step in seconds.
-    """
+    """Steps done and those of the whole run, 0 while they are unknown, and the finished `stages` of an adaptation."""
 
     step: int = 0
     steps: int = 0
