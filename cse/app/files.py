@@ -15,11 +15,12 @@ import numpy as np
 import pandas as pd
 
 from cse.app import validation
+from cse.app.charts import LOOK
 from cse.app.events import HIDDEN, QUICK
 from cse.app.events import guarded as in_one_line
 from cse.app.html import file_stem, file_value, saved_file
 from cse.app.models.naming import title
-from cse.app.result import LOOK, Result, decimals, equal_starts, plain, records
+from cse.app.result import Result, decimals, equal_starts, plain, records
 from cse.app.show import NO_ANSWER, Answer, Shown, ask, lane_of
 from cse.corpus.output import guarded
 from cse.errors import command_line

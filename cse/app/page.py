@@ -13,6 +13,8 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
+from cse.app import results
+from cse.app.charts import FONTS
 from cse.app.events import CHANGES, HIDDEN, LANES, SILENT, Shared, emptied, guarded, link
 from cse.app.files import share_forms
 from cse.app.html import STATIC, script, sheet, terms
@@ -20,15 +22,6 @@ from cse.app.lessons import lesson_panel, whole
 from cse.app.places.clusters import clusters_place
 from cse.app.places.your_model import your_model_place
 from cse.app.programs import add_programs
-from cse.app.result import FONTS
-from cse.app.results import RESULTS
-from cse.app.results.inside import Attention, Prefix, Prototypes
-from cse.app.results.models import Models
-from cse.app.results.scores import Labels, Ledger, Scores
-from cse.app.results.search import Search
-from cse.app.results.similarity import Disagreements, Pairs, Similarity
-from cse.app.results.tokens import Template, Tokens
-from cse.app.results.words import Changes, Words
 from cse.app.server.access import Names, Rights
 from cse.app.server.bodies import AGE, Uploads
 from cse.app.server.gate import Gate
@@ -56,23 +49,23 @@ def similarity_place(state: AppState, top: Top) -> list[Shown]:
         with gr.Accordion(kind.title, open=False, elem_id=f"fold-{kind.key}", elem_classes="cse-folded"):
             return section(state, kind, top, read_first(state, kind), shared=shared, headed=False)
 
-    pair = section(state, Similarity, top, read_first(state, Similarity), headed=False)
-    words = folded(Words, pair)
-    pairs = section(state, Pairs, top, read_first(state, Pairs))
-    return [pair, words, pairs, folded(Changes), folded(Disagreements)]
+    pair = section(state, results.Similarity, top, read_first(state, results.Similarity), headed=False)
+    words = folded(results.Words, pair)
+    pairs = section(state, results.Pairs, top, read_first(state, results.Pairs))
+    return [pair, words, pairs, folded(results.Changes), folded(results.Disagreements)]
 
 
 def search_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place. Returns its results."""
-    return [section(state, Search, top, read_first(state, Search), headed=False)]
+    return [section(state, results.Search, top, read_first(state, results.Search), headed=False)]
 
 
 def tokens_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place, whose results read one sentence. Returns them."""
-    tokens = section(state, Tokens, top, read_first(state, Tokens), headed=False)
-    template = section(state, Template, top, read_first(state, Template), shared=tokens)
+    tokens = section(state, results.Tokens, top, read_first(state, results.Tokens), headed=False)
+    template = section(state, results.Template, top, read_first(state, results.Template), shared=tokens)
     with gr.Accordion("Inside: attention, prefix and prototypes", open=False, elem_id="inside"):
-        kinds = (Attention, Prefix, Prototypes)
+        kinds = (results.Attention, results.Prefix, results.Prototypes)
         inside = [section(state, kind, top, read_first(state, kind), shared=tokens) for kind in kinds]
     return [tokens, template, *inside]
 
@@ -80,10 +73,10 @@ def tokens_place(state: AppState, top: Top) -> list[Shown]:
 def results_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place. The shipped scores are there at once, as they need no model. Returns its results."""
     session = open_session(state)
-    scores = section(state, Scores, top, answer(Scores(), session))
-    labels = section(state, Labels, top)
-    with gr.Accordion(Ledger.title, open=False, elem_id="fold-ledger", elem_classes="cse-folded"):
-        return [scores, labels, section(state, Ledger, top, answer(Ledger(), session), headed=False)]
+    scores = section(state, results.Scores, top, answer(results.Scores(), session))
+    labels = section(state, results.Labels, top)
+    with gr.Accordion(results.Ledger.title, open=False, elem_id="fold-ledger", elem_classes="cse-folded"):
+        return [scores, labels, section(state, results.Ledger, top, answer(results.Ledger(), session), headed=False)]
 
 
 PLACES: dict[str, tuple[str, Callable[[AppState, Top], list[Shown]]]] = {
@@ -120,8 +113,8 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
                 with gr.Tab(heading, id=name) as tab:
                     places[name] = tab, add(state, replace(top, tab=tab))
         with top.about_models:
-            models = section(state, Models, top, read_first(state, Models), headed=False)
-        for kind in RESULTS:  # each also a tool of the Model Context Protocol
+            models = section(state, results.Models, top, read_first(state, results.Models), headed=False)
+        for kind in results.RESULTS:  # each also a tool of the Model Context Protocol
             if kind.public:
                 gr.api(guarded(endpoint(state, kind)), api_name=kind.key, **LANES[kind.lane])
         add_programs(state)

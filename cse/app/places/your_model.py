@@ -19,18 +19,7 @@ from cse.app.html import NUMBERS, heading, result
 from cse.app.models.models import opened_by
 from cse.app.models.naming import BEFORE, POOLED, choices, title
 from cse.app.places.votes import votes_part
-from cse.app.results.adaptation import (
-    DIAL_LEAST,
-    DIAL_MOST,
-    DIAL_STEP,
-    PURPOSES,
-    Adaptation,
-    dial_points,
-    dial_sentence,
-    first_answer,
-    on_page,
-    report_frame,
-)
+from cse.app.results import adaptation
 from cse.app.results.judge import Judge, columns_of
 from cse.app.show import Answer, Shown, page_html, plot_value
 from cse.app.state import attach, chosen_corpus
@@ -109,7 +98,7 @@ def in_words(training: Training) -> str:
         return "Stopping: what is there is being kept." if progress.answered else "Stopping."
     if training.state is State.RUNNING:
         lines = (line for line in reversed(training.lines) if not line.startswith(OF_THE_COMMAND))
-        what = steps or on_page(next(lines, "reading the texts"))
+        what = steps or adaptation.on_page(next(lines, "reading the texts"))
         left = f", about {max(1, round(seconds / 60))} min left" if (seconds := progress.seconds_left) else ""
         return f"{'Training' if steps else 'At work'}: {what}{left if progress.step >= 3 else ''}; {spent} so far."
     if training.state is State.STOPPED:
@@ -126,15 +115,15 @@ def training_html(training: Training) -> str:
     scored, share = None, progress.step / progress.steps if progress.steps else 0.0
     report, made = (outcome.report, outcome.models) if outcome else (None, ())
     if report:
-        scored = report_frame(report).assign(verdict="")  # the heading says it
+        scored = adaptation.report_frame(report).assign(verdict="")  # the heading says it
     elif training.running and progress.answered:
-        scored = first_answer(progress.stages, request.purpose)
-    table = "" if scored is None else page_html(Answer(Adaptation(), scored, {}))
+        scored = adaptation.first_answer(progress.stages, request.purpose)
+    table = "" if scored is None else page_html(Answer(adaptation.Adaptation(), scored, {}))
     method = "Adapt" if request.method == ADAPT else title(request.method)
     return html.drawn(
         "adaptation", "training", name=request.name, method=method, corpus=request.corpus, words=in_words(training),
         failure=training.failure, share=share if training.running else None, candidates=Markup(table),
-        lines=training.lines, sentence=on_page(outcome.sentence) if outcome else "",
+        lines=training.lines, sentence=adaptation.on_page(outcome.sentence) if outcome else "",
         changed=report["changed"] if report else (),
         models=[model.name for model in made if model.folder.name != CANDIDATE],
         judged=[model.name for model in made if model.folder.name == CANDIDATE],
@@ -144,13 +133,13 @@ def training_html(training: Training) -> str:
 def dial_of(training: Training, dial: float | None = None) -> tuple[pd.DataFrame, float, dict[str, Any] | None]:
     """Return the places of the dial that a finished adaptation has tried, the place that is shown, and their chart."""
     report = training.outcome.report if training.outcome else None
-    frame = report_frame(report) if report else pd.DataFrame()
-    points = dial_points(frame) if report else frame
+    frame = adaptation.report_frame(report) if report else pd.DataFrame()
+    points = adaptation.dial_points(frame) if report else frame
     if points.empty:
         return points, 0.0, None
     own = points.loc[points["chosen"] | points["judged"], "dial"]
     shown = dial if dial is not None else float(own.iloc[0]) if len(own) else 0.0
-    return points, shown, Adaptation(shown).charts(frame)[0]
+    return points, shown, adaptation.Adaptation(shown).charts(frame)[0]
 
 
 class Trainer:
@@ -186,7 +175,7 @@ class Trainer:
         return [
             training_html(training), gr.update(visible=bool(asks)), html.verdict(begun if asks else ""), slider,
             gr.update(value=spec and plot_value(spec), visible=spec is not None),
-            html.hint(dial_sentence(points, dial)) if spec else "", gr.update(visible=bool(names)),
+            html.hint(adaptation.dial_sentence(points, dial)) if spec else "", gr.update(visible=bool(names)),
             gr.update(choices=names, value=name or None), self.opening(key, name),
             '<p class="cse-note">The command that repeats this, on the corpus as <i>Corpus</i> saves it: '
             f'<code class="cse-code">{command}</code></p>',
@@ -241,7 +230,8 @@ class Trainer:
         """Show a place of the dial."""
         training = self._trainings.newest(key)
         points, dial, spec = dial_of(training, dial) if training else (pd.DataFrame(), dial, None)
-        return (gr.update(value=plot_value(spec)), html.hint(dial_sentence(points, dial))) if spec else (gr.skip(), "")
+        said = html.hint(adaptation.dial_sentence(points, dial)) if spec else ""
+        return (gr.update(value=plot_value(spec)) if spec else gr.skip()), said
 
     def stop(self, key: str, models: list[str]) -> list[Any]:
         """End the visitor's training with what it has."""
@@ -271,6 +261,7 @@ class Trainer:
 def your_model_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place; an opened page shows what its visitor may, has and trains. Returns its results."""
     visitors, owner, trainer = state.trainings.visitors, state.trainings.owner, Trainer(state)
+    scale = adaptation.Adaptation.asks()["dial"]
     refusal = gr.HTML(
         html.hint(REFUSED if owner.allowed else UNOWNED), apply_default_css=False, visible=not visitors.allowed,
         elem_id="training-refused",
@@ -281,7 +272,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
             offered = choices(state.admission.offered())
             start = gr.Dropdown(offered, value=BACKBONE, label="Start", allow_custom_value=True, min_width=200)
             name = gr.Textbox("", label="Name of the result", placeholder="my model", max_length=MAX_NAME)
-            purpose = gr.Dropdown(PURPOSES, value=BOTH, label="What for", min_width=160)
+            purpose = gr.Dropdown(adaptation.PURPOSES, value=BOTH, label="What for", min_width=160)
             minutes = gr.Slider(1, max(2, owner.minutes), min(30, owner.minutes), step=1, label="Minutes at most")
             begin = gr.Button("Adapt", variant="primary", scale=0, min_width=110, elem_classes="cse-submit")
             stop = gr.Button("Stop", scale=0, min_width=90, interactive=False, elem_classes="cse-submit")
@@ -299,7 +290,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
                 keep = gr.Button("Keep this answer", scale=0, min_width=220)
                 go_on = gr.Button("Continue with training", variant="primary", scale=0, min_width=260)
         shown = result("training", html.hint("Press Adapt: the first answer stands here in about half a minute."))
-        dial = gr.Slider(DIAL_LEAST, DIAL_MOST, 0, step=DIAL_STEP, label="Dial: finding ← → grouping", visible=False)
+        dial = gr.Slider(scale.low, scale.high, 0, step=scale.step, label="Dial: finding ← → grouping", visible=False)
         plot = gr.Plot(show_label=False, visible=False, elem_classes="cse-plot", elem_id="dial-plot")
         turned = gr.HTML("", apply_default_css=False, elem_id="dial-said")
     with gr.Column(visible=False, elem_id="take-it") as taken:
@@ -339,6 +330,6 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
         top.opened.then(trainer.permitted, None, [refusal, work, minutes, promise], **QUICK)
     judged: dict[str, Any] = {"first": votes.first, "second": votes.second, "corpus": top.corpus, "key": top.key}
     return [
-        Shown(Adaptation, {"dial": dial, "key": top.key}, Linked((), turning, ())),
+        Shown(adaptation.Adaptation, {"dial": dial, "key": top.key}, Linked((), turning, ())),
         Shown(Judge, judged, votes.linked),
     ]

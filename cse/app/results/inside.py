@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cse.app.charts import chart, tips
 from cse.app.models.naming import title, with_starts
-from cse.app.result import Result, by_models, chart, listed, percent, stacked, text, tips, whole
+from cse.app.result import Result, by_models, listed, percent, stacked, text, whole
 from cse.app.results.tokens import SENTENCES
 
 if TYPE_CHECKING:

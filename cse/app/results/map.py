@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from cse.app.charts import chart
 from cse.app.html import LIGHT
 from cse.app.models.models import fingerprint_of
 from cse.app.models.naming import title
-from cse.app.result import Result, by_models, chart, listed, moved_by_training, percent, plain, whole, wide
+from cse.app.result import Result, by_models, listed, moved_by_training, percent, plain, whole, wide
 from cse.methods.settings import MAX_SEED
 from cse.models.fitted_texts import fitted_count, fitted_note
 

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from cse.app import validation
+from cse.app.charts import by_model, chart, intervals, tips
 from cse.app.corpus.corpora import FIELD
 from cse.app.models.models import Failure, checkpoint_of, free_name
 from cse.app.models.naming import BEFORE, title
-from cse.app.result import Result, by_model, by_models, chart, choice, intervals, stacked, tips, titled
+from cse.app.result import Result, by_models, choice, stacked, titled
 from cse.corpus.corpus import Corpus
 from cse.errors import as_called, command_line
 from cse.evaluation.clustering import label_scores, neighbour_values

@@ -10,21 +10,9 @@ import numpy as np
 import pandas as pd
 
 from cse.analysis.calibration import overlap
+from cse.app.charts import by_model, chart, tips
 from cse.app.models.naming import title
-from cse.app.result import (
-    Result,
-    by_model,
-    by_models,
-    chart,
-    further_columns,
-    number,
-    plain,
-    stacked,
-    text,
-    tips,
-    whole,
-    wide,
-)
+from cse.app.result import Result, by_models, further_columns, number, plain, stacked, text, whole, wide
 from cse.app.validation import FieldError
 
 if TYPE_CHECKING:

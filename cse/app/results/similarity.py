@@ -12,21 +12,9 @@ import numpy as np
 import pandas as pd
 
 from cse.analysis.calibration import BINS, HIGHEST, LOWEST, normalised_ranks
+from cse.app.charts import by_model, chart
 from cse.app.models.naming import title, with_starts
-from cse.app.result import (
-    Result,
-    by_model,
-    by_models,
-    chart,
-    choice,
-    decimals,
-    lines,
-    listed,
-    moved_by_training,
-    stacked,
-    text,
-    titled,
-)
+from cse.app.result import Result, by_models, choice, decimals, lines, listed, moved_by_training, stacked, text, titled
 from cse.app.validation import LIST, PAIR, FieldError
 
 if TYPE_CHECKING:

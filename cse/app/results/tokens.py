@@ -9,23 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from cse.app import validation
+from cse.app.charts import by_model, chart, intervals, tips
 from cse.app.corpus.corpora import DEMO
 from cse.app.html import likely
 from cse.app.models.naming import title, with_starts
-from cse.app.result import (
-    Result,
-    by_model,
-    by_models,
-    chart,
-    intervals,
-    listed,
-    number,
-    stacked,
-    text,
-    tips,
-    titled,
-    whole,
-)
+from cse.app.result import Result, by_models, listed, number, stacked, text, titled, whole
 from cse.methods.templates import MANUAL, MEANS, MEANS_OF
 
 if TYPE_CHECKING:
