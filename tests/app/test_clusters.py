@@ -173,7 +173,7 @@ def test_changes_count_the_common_neighbours_and_begin_with_the_texts_that_chang
     ]
     assert changed.set_index("position")["shared"].sort_index().tolist() == shared
     assert changed["shared"].is_monotonic_increasing
-    assert [bar["texts"] for bar in asked.bars(changed)] == [shared.count(number) for number in range(6)]
+    assert [bar["texts"] for bar in asked.view(changed)["bars"]] == [shared.count(number) for number in range(6)]
     assert asked.answer(changed)["shared"] == pytest.approx(np.mean(shared) / 5)
     page = page_html(Answer(asked, changed, {}))
     for number in range(6):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path, PurePosixPath
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any
 
 from cse.app.models.recent import Bounds, Recent, current_client
 from cse.app.training.request import CLOSED, MAX_NAME, OPTION, Made, Rules, TrainingRequest
@@ -30,13 +30,6 @@ VOCABULARIES = ("vocab.txt", "merges.txt")
 OFFERED = "The owner can offer folders with --models-root FOLDER, which Add a model then lists."
 FOLDERS_REFUSED = f"Folders are for the owner of this server: open the address that it printed at its start. {OFFERED}"
 ARCHIVES_REFUSED = f"Models are taken from the owner of this server, and with its option {OPTION} from everyone."
-
-
-class Unpacked(NamedTuple):
-    """An unpacked model, and the folder to delete with it."""
-
-    made: Made
-    folder: Path
 
 
 class Trainings:
@@ -60,8 +53,8 @@ class Trainings:
             )
             for those in (self.visitors, self.owner)
         }  # fmt: skip
-        self._uploaded: Recent[Unpacked] = Recent(
-            MAX_UPLOADED, dropped=lambda model: shutil.rmtree(model.folder, ignore_errors=True)
+        self._uploaded: Recent[tuple[Made, Path]] = Recent(  # with the folder to delete
+            MAX_UPLOADED, dropped=lambda model: shutil.rmtree(model[1], ignore_errors=True)
         )
 
     @property
@@ -119,7 +112,7 @@ class Trainings:
         """Return the models of a key, the newest first, each with the request that made it; uploaded ones have none."""
         finished = [(training, training.outcome) for training in self.of(key) if training.outcome]
         trained = [(made, training.request) for training, outcome in finished for made in outcome.models]
-        uploaded = [entry.value.made for (owner, _), entry in self._uploaded.entries() if owner == key]
+        uploaded = [entry.value[0] for (owner, _), entry in self._uploaded.entries() if owner == key]
         return [*trained, *((made, None) for made in uploaded)]
 
     def archive(self, key: Any, name: Any) -> Path:
@@ -141,7 +134,7 @@ class Trainings:
         finally:
             archive.unlink(missing_ok=True)
         made = Made(archive.stem.strip()[:MAX_NAME] or "my model", unpacked)
-        self._uploaded.put((key, next(self._numbers)), Unpacked(made, folder))
+        self._uploaded.put((key, next(self._numbers)), (made, folder))
         return made
 
     def local_model(self, path: Any) -> Made:
