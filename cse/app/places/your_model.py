@@ -94,7 +94,7 @@ def in_words(training: Training) -> str:
     """Return the state of a training in words, with the time to go."""
     progress, spent = training.progress, f"{training.seconds / 60:.1f} minutes"
     steps = f"step {progress.step:,} of {progress.steps:,}" if progress.steps else ""
-    if training.stopping:
+    if training.running and training.stopping:
         return "Stopping: what is there is being kept." if progress.answered else "Stopping."
     if training.state is State.RUNNING:
         lines = (line for line in reversed(training.lines) if not line.startswith(OF_THE_COMMAND))
@@ -106,7 +106,7 @@ def in_words(training: Training) -> str:
         return "Stopped: there is no model yet." if without else f"Stopped at {steps or 'once'}."
     if training.state is State.FAILED:
         return f"Failed after {spent}."
-    return f"Stopped after {spent}, with what was there." if training.stopped else f"Finished in {spent}."
+    return f"Stopped after {spent}, with what was there." if training.stopping else f"Finished in {spent}."
 
 
 def training_html(training: Training) -> str:

@@ -61,7 +61,11 @@ class Judge(Result):
 
     def ballot(self, session: Session) -> Ballot:
         """Return a ballot on both models. Of more than 5,000 different texts a random sample is compared."""
-        chosen, columns = session.corpus, self._columns(session.state)
+        chosen, known = session.corpus, columns_of(session.state)
+        names = zip(MODELS, (self.first, self.second), strict=True)
+        columns = [known[validation.one_of(name, field, known)] for field, name in names]
+        if columns[0] == columns[1]:
+            raise validation.FieldError(SECOND, f"Both models are {title(self.first)}; choose two different ones.")
         try:
             corpus = replace(Corpus.of(list(chosen.texts)), name="The corpus").check(LEAST_TEXTS, "a comparison")
         except ValueError as error:
@@ -91,16 +95,6 @@ class Judge(Result):
         lines = {row: " ".join(chosen.texts[row].split()) for row in told}
         cut = {row: line if len(line) <= MAX_SHOWN else f"{line[: MAX_SHOWN - 1]}…" for row, line in lines.items()}
         return Ballot(Judgement(setup, self.votes), tuple(asked), cut, len(differing) / len(texts))
-
-    def _columns(self, state: AppState) -> tuple[Column, Column]:
-        known = columns_of(state)
-        one, other = (
-            known[validation.one_of(name, field, known)]
-            for field, name in zip(MODELS, (self.first, self.second), strict=True)
-        )
-        if one == other:
-            raise validation.FieldError(SECOND, f"Both models are {title(one.name)}; choose two different ones.")
-        return one, other
 
 
 def columns_of(state: AppState) -> dict[str, Column]:

@@ -220,14 +220,9 @@ class Training:
         return self.state is State.RUNNING
 
     @property
-    def stopped(self) -> bool:
-        """True if it has ended after it was asked to."""
-        return self._stopping.is_set() and not self.running
-
-    @property
     def stopping(self) -> bool:
-        """True if it was told to end, and has not yet."""
-        return self.running and self._stopping.is_set()
+        """True if it was told to end, also after that."""
+        return self._stopping.is_set()
 
     @property
     def asks(self) -> str:
