@@ -196,6 +196,7 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
             gr.HTML("", html_template='<div class="cse-pinned"></div>', apply_default_css=False, elem_id="pinned")
             view = gr.Radio(list(VIEWS), value="Groups", show_label=False, label="Beside the maps", container=False,
                             elem_id="clusters-views")  # fmt: skip
+            view.change(None, view, None, js=LOOK, **HIDDEN)  # before the near-duplicates ask whether they are seen
             with gr.Column(elem_classes="cse-view", elem_id="view-groups"):
                 listed = result("groups", opened[0])
             with gr.Column(elem_classes="cse-view", elem_id="view-near"):
@@ -221,7 +222,6 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
         event(guarded(place.open), [seen, drawn, *run.inputs], outputs, js=SEEN % "#maps", **lane)
     kept = [*values.values(), *shared.values()]
     hidden: dict[str, Any] = {**lane, "trigger_mode": "always_last"}
-    view.change(None, view, None, js=LOOK, **HIDDEN)
     canvas.select(place.choose, None, [pin, shown, colour], **QUICK)
     shown.change(guarded(place.compare), [shown, *kept], [listed, changes], **hidden)
     # Each selection is answered: Gradio would repeat a waiting one with the points of the one before.
