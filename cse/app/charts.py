@@ -26,10 +26,7 @@ EMBEDDING = {"embedOptions": {"renderer": "svg", "actions": False}}
 def chart(
     frame: pd.DataFrame, description: str, width: int | str = "container", height: int = 240, **spec: Any
 ) -> dict[str, Any]:
-    """Return a specification over the rows of a frame; `spec` has its mark and encoding, or its layers.
-
-    Models are shown by their titles. `description` is read to those who do not see it.
-    """
+    """Return a specification over the rows of a frame; `spec` has its mark and encoding, or its layers."""
     shown = frame.assign(model=frame["model"].map(title)) if "model" in frame else frame
     return {
         "$schema": SCHEMA, "description": description, "background": None, "width": width, "height": height,

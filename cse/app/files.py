@@ -122,10 +122,7 @@ def as_parquet(answer: Answer, address: str = "") -> bytes:
 
 
 def paper_cells(answer: Answer, escape: Callable[[str], str], bold: str) -> tuple[pd.DataFrame, list[bool], str]:
-    """Return the result's sheet as texts of a paper, whether each column has numbers, and the caption.
-
-    What is between stars becomes `bold`, a format of one place.
-    """
+    """Return the result's sheet as texts of a paper, whether each column has numbers, and the caption."""
     noted = ""
 
     def cell(value: Any) -> str:
@@ -148,14 +145,13 @@ def paper_cells(answer: Answer, escape: Callable[[str], str], bold: str) -> tupl
     return shown, numbers, escape(caption(answer) + noted)
 
 
-def latex(text: str) -> str:
-    """Escape a text for LaTeX, so that it is typeset as it stands and runs no command."""
-    return "".join(LATEX.get(sign, sign) for sign in text)
-
-
 def as_latex(answer: Answer, address: str = "") -> str:
     """Return the sheet as a LaTeX `table` that needs the package booktabs; of many rows as a `longtable`."""
-    cells, numbers, words = paper_cells(answer, latex, r"\textbf{{{}}}")
+
+    def escape(text: str) -> str:  # it is typeset as it stands, and runs no command
+        return "".join(LATEX.get(sign, sign) for sign in text)
+
+    cells, numbers, words = paper_cells(answer, escape, r"\textbf{{{}}}")
     widest = [cells[name].str.len().max() for name in cells]
     kinds = ["r" if right else f"p{{{WRAPPED}}}" if width > MAX_CHARACTERS else "l"
              for right, width in zip(numbers, widest, strict=True)]  # fmt: skip
@@ -181,10 +177,7 @@ def as_markdown(answer: Answer, address: str = "") -> str:
 
 
 def values_sent(answer: Answer) -> dict[str, Any]:
-    """Return the inputs of the endpoint that gave an answer, in its order, with an empty key.
-
-    Raises ValueError for an answer that has no endpoint.
-    """
+    """Return the inputs of the endpoint that gave an answer, in its order, with an empty key."""
     if not answer.result.public:
         raise ValueError("No code repeats this result, which only your page has; save it as CSV or JSON instead.")
     corpus = {"corpus": answer.corpus, "key": ""} if answer.result.reads_corpus else {}
@@ -192,11 +185,7 @@ def values_sent(answer: Answer) -> dict[str, Any]:
 
 
 def python_code(answer: Answer, address: str) -> str:
-    """Return a program that asks the endpoint and prints its answer as JSON. Raises ValueError if none is public.
-
-    About the visitor's corpus, it first sends the texts of the saved corpus, and waits until all models have encoded
-    them.
-    """
+    """Return a program that asks the endpoint and prints its answer as JSON. Raises ValueError if none is public."""
     inputs = values_sent(answer)
     if answer.own and inputs.get("where"):
         raise ValueError(
@@ -217,10 +206,7 @@ def python_code(answer: Answer, address: str) -> str:
 
 
 def curl_code(answer: Answer, address: str) -> str:
-    """Return shell commands: a call, and a wait for the answer, a list with one item after `data:`.
-
-    Raises ValueError for an answer about texts or of models of the visitor's own.
-    """
+    """Return shell commands: a call, and a wait for the answer, a list with one item after `data:`."""
     sent = values_sent(answer)
     if answer.own or answer.added:
         raise ValueError("curl does not send your texts or models; take Python, which reads the saved corpus.")
@@ -253,11 +239,9 @@ def figure(answer: Answer, kind: str, millimetres: float = 160) -> bytes:
     elif facet := spec.get("encoding", {}).get("facet"):
         spec["width"] = spec["height"] = millimetres * POINTS_PER_MM / facet["columns"] - FACET_GAP
     closed: dict[str, Any] = {"allowed_base_urls": []}  # no chart may read an address
-    if kind == "svg":
-        return vl_convert.vegalite_to_svg(spec, **closed).encode()
-    if kind == "pdf":
-        return bytes(vl_convert.vegalite_to_pdf(spec, **closed))
-    return bytes(vl_convert.vegalite_to_png(spec, scale=4, **closed))
+    closed |= {"scale": 4} if kind == "png" else {}
+    content = getattr(vl_convert, f"vegalite_to_{kind}")(spec, **closed)
+    return content.encode() if isinstance(content, str) else bytes(content)
 
 
 # Each form: the file's suffix and MIME type ("" for code that is shown), and the function that makes it.
@@ -281,18 +265,13 @@ FORMS = (*FIGURES, *TABLES)
 
 def file_of(answer: Answer, form: str, width: str, address: str) -> dict[str, Any]:
     """Return the value that saves or shows an answer in one of the `FORMS`; `address` is the page's, for code."""
-    notes, lacking = [], list(answer.failed)
-    content: str | bytes
-    if form in FIGURES:
-        suffix, kind = FIGURES[form]
-        content, notes = figure(answer, suffix, WIDTHS[width]), [f"Caption: {caption(answer)}"]
-    else:
-        if form.startswith("Table") and answer.frame.empty:
-            raise ValueError(NO_ROWS if answer.models else NO_ANSWER)
-        suffix, kind, make = TABLES[form]
-        content = make(answer, address)
+    if form.startswith("Table") and answer.frame.empty:
+        raise ValueError(NO_ROWS if answer.models else NO_ANSWER)
+    suffix, kind = FIGURES.get(form) or TABLES[form][:2]
+    notes = [f"Caption: {caption(answer)}"] if form in FIGURES else []
+    content = figure(answer, suffix, WIDTHS[width]) if form in FIGURES else TABLES[form][2](answer, address)
     name = f"{file_stem(answer.result.key, answer.corpus if answer.result.reads_corpus else '')}.{suffix}"
-    lacking = [] if suffix == "json" else lacking
+    lacking = [] if suffix == "json" else list(answer.failed)
     if isinstance(content, bytes):
         return file_value(name, kind, base64.b64encode(content).decode(), lacking, notes)
     return file_value(name, kind, content, lacking)
@@ -323,9 +302,8 @@ def place_form(state: AppState, shown: Sequence[Shown]) -> None:
     labels = [part.kind.title for part in shown]
 
     def forms(label: str) -> list[str]:
-        """Return the forms of a result: figures only of one that is drawn."""
-        kind = shown[labels.index(label)].kind
-        return [*(FIGURES if kind.charts is not Result.charts else ()), *TABLES]
+        drawn = shown[labels.index(label)].kind.charts is not Result.charts
+        return [*(FIGURES if drawn else ()), *TABLES]
 
     result = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
     with gr.Row():

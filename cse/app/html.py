@@ -86,14 +86,8 @@ def model(name: str) -> str:
 
 def painted(name: str) -> str:
     """Return the attribute of an element that has a model's colour."""
-    known = name.removesuffix(BEFORE) in MODELS
-    return f'style="{colour(name)}"' if known else f'data-model="{escape(name)}"'
-
-
-def colour(name: str) -> str:
-    """Return the style declaration of a model's colour; empty for one without a colour."""
     own = colour_of(name)
-    return own and f"--cse-model:{own}"
+    return f'style="--cse-model:{own}"' if own else f'data-model="{escape(name)}"'
 
 
 def colour_of(name: str) -> str:
@@ -161,12 +155,12 @@ def question(name: str, label: str) -> str:
     return f'<button type="button" class="cse-term" {opens}></button>'
 
 
-def sheet(name: str, heading: str, inside: str) -> str:
-    """Return a sheet of HTML under its heading, which is closed at first."""
+def sheet(name: str, heading: str, text: str) -> str:
+    """Return a sheet under its heading, which is closed at first."""
     label = escape(heading)
     return (
         f'<div popover class="cse-popover" id="{sheet_id(name)}" role="dialog" aria-label="{label}"><h2>{label}</h2>'
-        f"{inside}</div>"
+        f"<p>{escape(text)}</p></div>"
     )
 
 
@@ -175,18 +169,13 @@ def sheet_id(name: str) -> str:
     return f"term-{re.sub(r'[^a-z]+', '-', name.lower()).strip('-')}"
 
 
-def glossary_html() -> str:
-    """Return the sheets of all terms, once for the page."""
-    return "".join(sheet(name, asked, f"<p>{escape(answer)}</p>") for name, (asked, answer) in terms().items())
-
-
 def script(*names: str) -> str:
     """Return these scripts of `static`, concatenated in this order; they share one scope."""
     return "\n".join((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in names)
 
 
 def heading(text: str, more: str = "", words: Sequence[str] = ()) -> gr.HTML:
-    """Return the heading of a part of a place; a "?" opens `more`, HTML; `words` are terms that the part uses."""
+    """Return the heading of a part of a place; a "?" opens `more`; `words` are terms that the part uses."""
     about = question(text, f"About: {text}") + sheet(text, text, more) if more else ""
     terms = f'<p class="cse-terms">{"".join(map(term, words))}</p>' if words else ""
     inside = f'<div class="cse-part-head"><h2>{escape(text)}</h2>{about}{terms}</div>'
@@ -217,9 +206,6 @@ def file_stem(*words: str) -> str:
 def file_value(
     name: str, kind: str, text: str, lacking: Sequence[str] = (), notes: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """Return the value that saves `text` as a file of the MIME type `kind`; without a kind it is shown as code.
-
-    `lacking` are the models that have no result in it. With `notes`, which are said with it, `text` is base64.
-    """
+    """Return the value that saves `text` as a file of the MIME type `kind`; without a kind it is shown as code."""
     value = {"file": name, "type": kind, "text": text, "lacking": list(lacking), "number": next(NUMBERS)}
     return value if notes is None else value | {"notes": list(notes), "base64": True}

@@ -22,7 +22,7 @@ from cse.app.corpus.corpora import DEMO_KEY
 from cse.app.events import ENCODE, SILENT
 from cse.app.html import STATIC, drawn, script
 from cse.app.models.naming import title
-from cse.app.result import Result
+from cse.app.results import RESULTS
 from cse.app.results.similarity import among_random
 from cse.app.server.gradio_adapter import data_of
 from cse.app.show import ask
@@ -127,6 +127,7 @@ def read_lesson(name: str) -> Lesson:
 
 
 LESSONS = {name: read_lesson(name) for name in ORDER}
+KINDS = {kind.key: kind for kind in RESULTS}
 
 
 def shown(value: Any, form: str) -> str:
@@ -158,11 +159,6 @@ def rank(values: Values, of: str) -> str:
     return "most" if larger == 0 else "least" if larger == len(values) - 1 else "between"
 
 
-def left(one: float, two: float) -> str:
-    """Return whether none, some or all of `two` things are left when `one` are."""
-    return "none" if one == 0 else "all" if one >= two else "some"
-
-
 # A key from the values of the models (`one`) and those that they are compared with (`two`), which may be empty.
 KEYS: dict[str, Callable[[Judge, Values, Values], str]] = {
     "bands": lambda judge, one, two: banded([one[judge.of]] if judge.of else list(one.values()), judge.bands),
@@ -179,24 +175,14 @@ KEYS: dict[str, Callable[[Judge, Values, Values], str]] = {
     "reacts": lambda judge, one, two: "yes" if one[judge.of] >= judge.limit else "no",
     "rank": lambda judge, one, two: rank(one, judge.of),
     "value": lambda judge, one, two: str(one[judge.of]),
-    "left": lambda judge, one, two: left(one[judge.of], two[judge.of]),
+    "left": lambda judge, one, two: "none" if one[judge.of] == 0 else counted([True, one[judge.of] >= two[judge.of]]),
 }  # fmt: skip
 
 
-def kind_of(key: str) -> type[Result] | None:
-    """Return the result of a key; None if the page has none."""
-    from cse.app.results import RESULTS
-
-    return next((kind for kind in RESULTS if kind.key == key), None)
-
-
 def measured(state: AppState, step: Step) -> tuple[str, list[str]]:
-    """Return the key of the choice that is right, or "" if none is, and the numbers in words.
-
-    Without its result or its models on the page, a question has no answer.
-    """
-    kind, values, known = kind_of(step.result), list[Values](), {column.name for column in state.models.columns}
-    if kind is not None and step.numbers:
+    """Return the key of the choice that is right, or "" if none is, and the numbers in words."""
+    kind, values, known = KINDS[step.result], list[Values](), {column.name for column in state.models.columns}
+    if step.numbers:
         with suppress(validation.FieldError, KeyError):  # another page has other models, or a result other columns
             others = step.models is BUNDLED_NAMES and not known >= set(BUNDLED_NAMES)
             models = [] if others else list(step.models)
@@ -236,10 +222,10 @@ def answered(state: AppState, lesson: Any, number: Any, guess: Any = SKIPPED) ->
 
 def values_of(step: Step) -> dict[str, str]:
     """Return the tab, the fields and the models of a step as the address has them."""
-    kind = kind_of(step.result)
-    links = {name: each.link or name for name, each in kind.asks().items()} if kind else {}
-    values = {links.get(name, name): str(value) for name, value in step.inputs.items()}
-    corpus = {"corpus": DEMO_KEY} if kind and kind.reads_corpus else {}
+    kind = KINDS[step.result]
+    asks = kind.asks()
+    values = {asks[name].link or name: str(value) for name, value in step.inputs.items()}
+    corpus = {"corpus": DEMO_KEY} if kind.reads_corpus else {}
     return {"tab": step.place, **values, **corpus, "models": ",".join(step.models)}
 
 
@@ -249,10 +235,7 @@ def address(lesson: Lesson, number: int) -> str:
 
 
 def whole(address: Mapping[str, str]) -> dict[str, str]:
-    """Return an address that names a lesson with the tab and the values of its step, unless it names a tab.
-
-    Without a valid step it is the first one.
-    """
+    """Return an address that names a lesson with the tab and the values of its step, unless it names a tab."""
     lesson, number = LESSONS.get(str(address.get(LESSON))), str(address.get(STEP, ""))
     if "tab" in address or lesson is None:
         return dict(address)
@@ -260,14 +243,10 @@ def whole(address: Mapping[str, str]) -> dict[str, str]:
     return {**values_of(lesson.steps[place - 1 if 1 <= place <= len(lesson.steps) else 0]), **address}
 
 
-def panel_html() -> str:
-    """Return the list of the lessons and the panel with all steps, without their conclusions."""
-    return drawn("top", "lessons", all=LESSONS.values(), address=address)
-
-
 def lesson_panel(state: AppState) -> None:
     """Add the list, which "Learn" opens, and the panel, which shows the step that the address names."""
-    panel = gr.HTML(panel_html(), elem_id="lesson", js_on_load=script("lessons"), apply_default_css=False)
+    drawn_steps = drawn("top", "lessons", all=LESSONS.values(), address=address)
+    panel = gr.HTML(drawn_steps, elem_id="lesson", js_on_load=script("lessons"), apply_default_css=False)
     answer = gr.HTML(
         {}, html_template="", js_on_load="watch('value', () => cse.reveal(props.value));", visible="hidden",
         apply_default_css=False,

@@ -13,30 +13,21 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
+from cse.app import results
 from cse.app.charts import FONTS
-from cse.app.events import CHANGES, HIDDEN, SILENT, emptied
+from cse.app.events import CHANGES, HIDDEN, LANES, SILENT, Shared, emptied, guarded, link
 from cse.app.files import share_forms
-from cse.app.html import STATIC, glossary_html, script
+from cse.app.html import STATIC, script, sheet, terms
 from cse.app.lessons import lesson_panel, whole
-from cse.app.links import Shared, link
 from cse.app.places.clusters import clusters_place
 from cse.app.places.your_model import your_model_place
 from cse.app.programs import add_programs
-from cse.app.results import RESULTS
-from cse.app.results.inside import Attention, Prefix, Prototypes
-from cse.app.results.models import Models
-from cse.app.results.scores import Labels, Ledger, Scores
-from cse.app.results.search import Search
-from cse.app.results.similarity import Disagreements, Pairs, Similarity
-from cse.app.results.tokens import Template, Tokens
-from cse.app.results.words import Changes, Words
 from cse.app.server.access import Names, Rights
 from cse.app.server.bodies import AGE, Uploads
 from cse.app.server.gate import Gate
 from cse.app.server.gradio_adapter import set_up_queue
-from cse.app.session import chosen_columns, open_session
-from cse.app.show import Shown, add_endpoints, answer, examples_of, read_first, section
-from cse.app.state import AppState, chosen_corpus
+from cse.app.show import Shown, answer, endpoint, examples_of, read_first, section
+from cse.app.state import AppState, chosen_columns, chosen_corpus, open_session
 from cse.app.top import Top, top_row
 from cse.app.training.request import OWN
 from cse.app.training.trainings import Trainings
@@ -58,23 +49,23 @@ def similarity_place(state: AppState, top: Top) -> list[Shown]:
         with gr.Accordion(kind.title, open=False, elem_id=f"fold-{kind.key}", elem_classes="cse-folded"):
             return section(state, kind, top, read_first(state, kind), shared=shared, headed=False)
 
-    pair = section(state, Similarity, top, read_first(state, Similarity), headed=False)
-    words = folded(Words, pair)
-    pairs = section(state, Pairs, top, read_first(state, Pairs))
-    return [pair, words, pairs, folded(Changes), folded(Disagreements)]
+    pair = section(state, results.Similarity, top, read_first(state, results.Similarity), headed=False)
+    words = folded(results.Words, pair)
+    pairs = section(state, results.Pairs, top, read_first(state, results.Pairs))
+    return [pair, words, pairs, folded(results.Changes), folded(results.Disagreements)]
 
 
 def search_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place. Returns its results."""
-    return [section(state, Search, top, read_first(state, Search), headed=False)]
+    return [section(state, results.Search, top, read_first(state, results.Search), headed=False)]
 
 
 def tokens_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place, whose results read one sentence. Returns them."""
-    tokens = section(state, Tokens, top, read_first(state, Tokens), headed=False)
-    template = section(state, Template, top, read_first(state, Template), shared=tokens)
+    tokens = section(state, results.Tokens, top, read_first(state, results.Tokens), headed=False)
+    template = section(state, results.Template, top, read_first(state, results.Template), shared=tokens)
     with gr.Accordion("Inside: attention, prefix and prototypes", open=False, elem_id="inside"):
-        kinds = (Attention, Prefix, Prototypes)
+        kinds = (results.Attention, results.Prefix, results.Prototypes)
         inside = [section(state, kind, top, read_first(state, kind), shared=tokens) for kind in kinds]
     return [tokens, template, *inside]
 
@@ -82,10 +73,10 @@ def tokens_place(state: AppState, top: Top) -> list[Shown]:
 def results_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place. The shipped scores are there at once, as they need no model. Returns its results."""
     session = open_session(state)
-    scores = section(state, Scores, top, answer(Scores(), session))
-    labels = section(state, Labels, top)
-    with gr.Accordion(Ledger.title, open=False, elem_id="fold-ledger", elem_classes="cse-folded"):
-        return [scores, labels, section(state, Ledger, top, answer(Ledger(), session), headed=False)]
+    scores = section(state, results.Scores, top, answer(results.Scores(), session))
+    labels = section(state, results.Labels, top)
+    with gr.Accordion(results.Ledger.title, open=False, elem_id="fold-ledger", elem_classes="cse-folded"):
+        return [scores, labels, section(state, results.Ledger, top, answer(results.Ledger(), session), headed=False)]
 
 
 PLACES: dict[str, tuple[str, Callable[[AppState, Top], list[Shown]]]] = {
@@ -109,10 +100,7 @@ class Page(gr.Blocks):
 
 
 def page(state: AppState, trainings: Trainings | None = None) -> Page:
-    """Return the app with its queue; `launch_options` are for its `launch`. Other results are computed on opening.
-
-    Visitors may train where `trainings` are given that allow it.
-    """
+    """Return the app with its queue; `launch_options` are for its `launch`. Other results are computed on opening."""
     state = replace(state, trainings=trainings) if trainings else state
     with Page(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
         gr.HTML(SKIP, apply_default_css=False, elem_id="skip")
@@ -125,16 +113,17 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
                 with gr.Tab(heading, id=name) as tab:
                     places[name] = tab, add(state, replace(top, tab=tab))
         with top.about_models:
-            models = section(state, Models, top, read_first(state, Models), headed=False)
-        add_endpoints(state, RESULTS)
+            models = section(state, results.Models, top, read_first(state, results.Models), headed=False)
+        for kind in results.RESULTS:  # each also a tool of the Model Context Protocol
+            if kind.public:
+                gr.api(guarded(endpoint(state, kind)), api_name=kind.key, **LANES[kind.lane])
         add_programs(state)
-        gr.HTML(glossary_html(), apply_default_css=False)
+        gr.HTML("".join(sheet(name, *parts) for name, parts in terms().items()), apply_default_css=False)
         lesson_panel(state)
         linked = {name: (tab, [each.linked for each in shown]) for name, (tab, shown) in places.items()}
         link(opened, tabs, linked, Shared({"corpus": top.corpus, "models": top.models}, top.steps), whole)
-        current = open_places(
-            top, {name: tab for name, (tab, _) in places.items()}, share_forms(state, top.share, places)
-        )
+        tabs_of = {name: tab for name, (tab, _) in places.items()}
+        current = open_places(top, tabs_of, share_forms(state, top.share, places))
         for name, (_, shown) in places.items():
             for part in shown:
                 keep_current(state, part, top, current[name])
@@ -161,9 +150,8 @@ def open_places(top: Top, tabs: Mapping[str, gr.Tab], forms: Mapping[str, gr.Col
 
     top.changed.change(follow, [top.changed, top.place], list(current.values()), **SILENT, **CHANGES)
     for name, tab in tabs.items():
-        tab.select(
-            partial(opening, name), top.changed, [top.place, current[name], *forms.values()], **SILENT, **CHANGES
-        )
+        outputs = [top.place, current[name], *forms.values()]
+        tab.select(partial(opening, name), top.changed, outputs, **SILENT, **CHANGES)
     return current
 
 
@@ -224,10 +212,7 @@ def theme() -> gr.themes.Base:
 def launch_options(
     names: Names | None = None, largest: int = MAX_FILE_BYTES, rights: Rights | None = None
 ) -> dict[str, Any]:
-    """Return the options of `gr.Blocks.launch`: theme, styles, hidden features, the `names` served, the owner's rights.
-
-    `largest` is the size in bytes of the largest file that a visitor may upload.
-    """
+    """Return the options of `gr.Blocks.launch`: theme, styles, hidden features, `names` served, owner's rights."""
     rights = rights or Rights()
     owners = max(largest, OWN.file_bytes) if rights.owned else largest
     gate = Middleware(

@@ -12,9 +12,8 @@ from cse.app.corpus.own import GONE, OwnCorpus
 from cse.app.corpus.reading import MOST_TEXTS, bounded
 from cse.app.events import ENCODE, guarded
 from cse.app.results.models import Models
-from cse.app.session import open_session
 from cse.app.show import ask
-from cse.app.state import AppState, admit_model
+from cse.app.state import AppState, admit_model, open_session
 from cse.app.validation import MAX_CHARACTERS
 
 MAX_ENCODED = 256  # texts

@@ -11,6 +11,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pandas as pd
@@ -21,7 +22,7 @@ from cse.app.models.naming import BEFORE, title, with_starts
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from cse.app.session import Session
+    from cse.app.state import Session
 
 Kind = Literal["text", "lines", "whole", "number", "choice"]
 TYPES: dict[Kind, type] = {"text": str, "lines": str, "whole": int, "number": float, "choice": str}
@@ -31,9 +32,8 @@ TYPES: dict[Kind, type] = {"text": str, "lines": str, "whole": int, "number": fl
 class Ask:
     """One input of a result: its label on the page, its name in errors and in the address, and its bounds.
 
-    `about` describes it to programs. A `folded` one stands among the options. `choices` are (label, value) pairs;
-    one of `own_choices` is checked by the result itself, since they depend on the session. `such_as` stands in an empty
-    field.
+    `about` describes it to programs. A `folded` one stands among the options. `choices` are (label, value) pairs.
+    `such_as` stands in an empty field.
     """
 
     kind: Kind
@@ -65,30 +65,18 @@ class Ask:
         return validation.sentence(value, self.name)
 
 
-def text(label: str, default: str, name: str, about: str, **more: Any) -> Any:
-    """Return a field for a text that is not empty, unless it `may_be_empty`."""
-    return field(default=default, metadata={"ask": Ask("text", label, name, about, **more)})
+def asked(kind: Kind, label: str, default: Any, name: str, about: str, *bounds: float, **more: Any) -> Any:
+    """Return a field of a result; `bounds` are the lowest and the highest number, or number of lines, and the step."""
+    bounded: dict[str, Any] = dict(zip(("low", "high", "step"), bounds, strict=False))
+    return field(default=default, metadata={"ask": Ask(kind, label, name, about, **bounded, **more)})
 
 
-def lines(label: str, default: str, name: str, about: str, low: int, high: int, **more: Any) -> Any:
-    """Return a field for `low` to `high` lines."""
-    return field(default=default, metadata={"ask": Ask("lines", label, name, about, low=low, high=high, **more)})
-
-
-def whole(label: str, default: int, name: str, about: str, low: int, high: int, **more: Any) -> Any:
-    """Return a field for a whole number from `low` to `high`."""
-    return field(default=default, metadata={"ask": Ask("whole", label, name, about, low=low, high=high, **more)})
-
-
-def number(label: str, default: float, name: str, about: str, low: float, high: float, step: float, **more: Any) -> Any:
-    """Return a field for a number from `low` to `high`."""
-    ask = Ask("number", label, name, about, low=low, high=high, step=step, **more)
-    return field(default=default, metadata={"ask": ask})
+text, lines, whole, number = (partial(asked, kind) for kind in ("text", "lines", "whole", "number"))
 
 
 def choice(label: str, default: str, name: str, about: str, choices: Sequence[tuple[str, str]], **more: Any) -> Any:
     """Return a field for one of the `choices`, a label and a value each; with none, the result checks the value."""
-    return field(default=default, metadata={"ask": Ask("choice", label, name, about, choices=choices, **more)})
+    return asked("choice", label, default, name, about, choices=choices, **more)
 
 
 @dataclass(frozen=True)

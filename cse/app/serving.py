@@ -97,11 +97,7 @@ def run(options: Options) -> None:
 
 
 def check(options: Options) -> None:
-    """Check the options before anything is loaded.
-
-    Raises ValueError if a package is missing or too old or options contradict each other, `ArtefactError` for a model,
-    `IndexFolderError` for an index, OSError for a host or port that cannot be used.
-    """
+    """Check the options before anything is loaded."""
     from cse.errors import ArtefactError
     from cse.models.names import Kind, resolve
     from index.stores import location_of, manifest_at, store_of
@@ -150,10 +146,7 @@ def check_address(host: str, port: int) -> None:
 
 
 def serve(options: Options) -> None:
-    """Build the app and serve it until Ctrl-C or SIGTERM, then remove what visitors uploaded and end the process.
-
-    Its exit code is 0 after Ctrl-C; after SIGTERM it ends by that signal, as without a handler.
-    """
+    """Build the app and serve it until Ctrl-C or SIGTERM, then remove what visitors uploaded and end the process."""
     signals: list[int] = []
 
     def end(number: int, _: object) -> None:

@@ -19,14 +19,12 @@ from markupsafe import Markup
 import cse
 from cse.app import html
 from cse.app.corpus.corpora import DEMO, DEMO_KEY
-from cse.app.events import HIDDEN, LANES, PRIVATE, PROGRESS, QUICK, guarded, refusing, reporter
+from cse.app.events import HIDDEN, LANES, PRIVATE, PROGRESS, QUICK, Linked, refusing, reporter
 from cse.app.html import heading, settings
 from cse.app.html import result as result_html
-from cse.app.links import Linked
-from cse.app.models.models import seed_of
+from cse.app.models.models import checkpoint_of
 from cse.app.result import TYPES, Ask, Result, equal_starts
-from cse.app.session import Session, open_session
-from cse.app.state import chosen_corpus
+from cse.app.state import Session, chosen_corpus, open_session
 from cse.models.names import BUNDLED_NAMES
 
 if TYPE_CHECKING:
@@ -77,12 +75,13 @@ class Answer:
 def answer(result: Result, session: Session) -> Answer:
     """Compute a result. Raises ValueError, which may name a field, if it has no answer."""
     frame = result.frame(session)
-    named = [(column.name, column.model) for column in session.columns if column.name in session.models]
+    opened = {column.name: checkpoint_of(column.model) for column in session.columns if column.name in session.models}
+    seeds = {name: known[1].training.get("settings", {}).get("seed") for name, known in opened.items() if known}
     return Answer(
         result, frame, session.models, session.failed, session.waiting, tuple(session.notes), session.corpus.key,
         session.name_of(session.corpus),
         session.name_of(session.reference) if result.reads_corpus else "", session.corpus.key == "own", session.added,
-        {name: seed for name, model in named if (seed := seed_of(model)) is not None},
+        {name: seed for name, seed in seeds.items() if seed is not None},
     )  # fmt: skip
 
 
@@ -142,15 +141,8 @@ def ask(state: AppState, kind: type[Result], values: Mapping[str, Any], **option
     """Answer for the values of a program, a file or a lesson. Raises FieldError for a wrong one."""
     result = kind.of(values)
     corpus = values.get("corpus", DEMO_KEY) if kind.reads_corpus else DEMO_KEY
-    session = open_session(state, corpus, values.get("key", ""), values.get("models") or None, **options)
+    session = open_session(state, corpus, values.get("key", ""), values.get("models"), **options)
     return answer(result, session)
-
-
-def add_endpoints(state: AppState, kinds: Sequence[type[Result]]) -> None:
-    """Add the endpoints of results to the surrounding app, each also a tool of the Model Context Protocol."""
-    for kind in kinds:
-        if kind.public:
-            gr.api(guarded(endpoint(state, kind)), api_name=kind.key, **LANES[kind.lane])
 
 
 @dataclass(frozen=True)
@@ -209,7 +201,16 @@ def section(
     by_error = {asks[name].name: field for name, field in ordered.items()}
     by_error |= {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
     runs = refusing(handler(state, kind, list(ordered)), by_error, outputs)
-    triggers, quiet = asking(kind, own, button)
+    texts = [each for each in own.values() if isinstance(each, gr.Textbox)]
+    triggers = [each.submit for each in texts] + ([button.click] if button is not None else [])
+    quiet: list[Any] = [each.release for each in own.values() if isinstance(each, gr.Slider)]
+    quiet += [each.input for each in own.values() if isinstance(each, (gr.Dropdown, gr.Radio))]
+    if texts:
+        for name, each in own.items():
+            each.elem_id = each.elem_id or f"{kind.key}-{name}"
+        js = f"cse.live({json.dumps(','.join(f'#{each.elem_id}' for each in texts))}, trigger)"
+        hook = gr.HTML("", html_template="", js_on_load=js, visible="hidden", apply_default_css=False)
+        quiet.append(hook.submit)
     lane = {**lane_of(kind), "show_progress_on": output}
     # By default Gradio drops what is asked while an answer is under way: a visitor who types on would keep the old one.
     gr.on([*triggers, *quiet], *runs, trigger_mode="always_last", **lane)
@@ -227,10 +228,7 @@ def form(
     initial: Mapping[str, Any],
     top: Top,
 ) -> tuple[dict[str, gr.components.Component], gr.Button | None]:
-    """Add the fields that are not `read` elsewhere, the button of a result that is not live, options and examples.
-
-    Returns all fields by their names, and the button.
-    """
+    """Add the fields that are not `read` elsewhere, the button of a result that is not live, options and examples."""
     fields = dict(read)
     asks = {name: ask for name, ask in kind.asks().items() if name not in read}
     folded = {name: ask for name, ask in asks.items() if ask.folded}
@@ -290,24 +288,6 @@ def handler(state: AppState, kind: type[Result], names: Sequence[str]) -> Callab
 def lane_of(kind: type[Result]) -> dict[str, Any]:
     """Return the options of a result's private events."""
     return PRIVATE if kind.lane == "encode" else {**HIDDEN, **LANES[kind.lane]}
-
-
-def asking(
-    kind: type[Result], fields: Mapping[str, gr.components.Component], button: gr.Button | None
-) -> tuple[list[Any], list[Any]]:
-    """Return the events that ask for an answer: those that make an entry in the browser's history, and quiet ones."""
-    texts = [each for each in fields.values() if isinstance(each, gr.Textbox)]
-    triggers = [each.submit for each in texts] + ([button.click] if button is not None else [])
-    quiet: list[Any] = [each.release for each in fields.values() if isinstance(each, gr.Slider)]
-    quiet += [each.input for each in fields.values() if isinstance(each, (gr.Dropdown, gr.Radio))]
-    if texts:
-        for name, each in fields.items():
-            each.elem_id = each.elem_id or f"{kind.key}-{name}"
-        selector = ",".join(f"#{each.elem_id}" for each in texts)
-        js = f"cse.live({json.dumps(selector)}, trigger)"
-        hook = gr.HTML("", html_template="", js_on_load=js, visible="hidden", apply_default_css=False)
-        quiet.append(hook.submit)
-    return triggers, quiet
 
 
 def read_first(state: AppState, kind: type[Result]) -> Answer | None:

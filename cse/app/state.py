@@ -1,30 +1,36 @@
-"""The state that the page and the endpoints share, and the models that visitors add to it."""
+"""The state that the page and the endpoints share, the models that visitors add to it, and what a result may touch."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from cse.app import validation
 from cse.app.corpus.corpora import DEMO_KEY, FIELD, OWN_KEY, ChosenCorpus, Demo, IndexedCorpus, indexed_corpora
-from cse.app.corpus.own import GONE, KEPT, OwnCorpora
-from cse.app.models.models import Column, Failure, Models, before, error_line, free_name, opened_by
+from cse.app.corpus.own import BLOCK, GONE, KEPT, OwnCorpora
+from cse.app.models.models import Column, Failure, Models, before, error_line, fingerprint_of, free_name, opened_by
 from cse.app.models.naming import BEFORE, POOLED, Admission, title
 from cse.app.models.recent import Bounds, Recent
 from cse.app.training.trainings import Trainings
 from cse.models.names import BUNDLED
+from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
     from cse.analysis.duplicates import NearDuplicates
     from cse.analysis.votes import Judgement, Question
+    from cse.encoder.encoder import Encoder
     from cse.evaluation.results import Scoreboard
 
+T = TypeVar("T")
 RESULTS = BUNDLED / "results"
 MAX_MAPS = Bounds(64, 32 * 2**20)  # of a model each; so for groups
 MAX_NEAR = Bounds(16, 32 * 2**20)  # 1.3 MB each for 50,000 texts
@@ -109,11 +115,7 @@ def open_boards(folder: Path = RESULTS) -> dict[str, Scoreboard] | Failure:
 
 
 def admit_model(state: AppState, name: Any, key: str = "", archive: str | None = None) -> Column:
-    """Open a model and add it to the current visitor's columns: that of a name or, for the owner, of a folder's path.
-
-    With an `archive`, a .zip that the visitor of the `key` sent, its model is added. Raises ValueError, in one line, if
-    the model is not admitted, is there already, or fails, and for what the rules of the server do not allow.
-    """
+    """Open a model and add it to the current visitor's columns: that of a name or, for the owner, a folder's path."""
     requested, pooling = str(name or "").strip(), None
     if archive is None and not requested.startswith(PATHS):
         model, pooling = state.admission.model(name), POOLED.get(requested.lower())
@@ -138,11 +140,7 @@ def numbered(name: str) -> Iterator[str]:
 def put_column(
     state: AppState, model: str, requested: str, names: Iterable[str], pooling: str | None = None
 ) -> Column | None:
-    """Add a model to the current visitor's columns under the first of the `names` that is free; None if it is one.
-
-    `pooling` is that of a plain backbone. Raises ValueError, and adds nothing, if the model does not open, and as
-    `Models.add` does.
-    """
+    """Add a model to the current visitor's columns under the first of the `names` that is free; None if it is one."""
     models = state.models
     with models.admitting():
         reading = opened_by(model, pooling=pooling)
@@ -158,11 +156,7 @@ def put_column(
 
 
 def attach(state: AppState, key: str) -> list[str]:
-    """Add the models of a visitor's key that are not on the page, and return their names, each with that of its start.
-
-    A name that is there gets a number. A start that the model's folder does not tell is added, too. Raises ValueError
-    as `put_column`.
-    """
+    """Add the models of a visitor's key that are not on the page, and return their names, each with its start's."""
     names: list[str] = []
     for made, request in state.trainings.models(key):
         column = put_column(state, str(made.folder), made.name, numbered(made.name))
@@ -177,10 +171,7 @@ def attach(state: AppState, key: str) -> list[str]:
 
 
 def chosen_corpus(state: AppState, corpus: str, key: str | None) -> ChosenCorpus:
-    """Return the corpus of a name; `key` is the visitor's, for the visitor's own texts.
-
-    Raises FieldError for an unknown name, and if there are no texts under the key.
-    """
+    """Return the corpus of a name; `key` is the visitor's, for the visitor's own texts."""
     if corpus == DEMO_KEY:
         return state.demo
     if corpus != OWN_KEY:
@@ -193,11 +184,10 @@ def chosen_corpus(state: AppState, corpus: str, key: str | None) -> ChosenCorpus
 
 def reference_corpus(state: AppState, corpus: str, key: str | None) -> ChosenCorpus:
     """Return the corpus whose random pairs a cosine is compared with: the chosen one, the demo if that has too few."""
-    try:
+    with suppress(ValueError):  # its texts may be gone
         chosen = chosen_corpus(state, corpus, key)
         return chosen if len(set(chosen.texts)) >= LEAST_PAIRED else state.demo
-    except ValueError:  # its texts are gone
-        return state.demo
+    return state.demo
 
 
 def choices_of(state: AppState, key: str = "") -> list[tuple[str, str]]:
@@ -205,3 +195,101 @@ def choices_of(state: AppState, key: str = "") -> list[tuple[str, str]]:
     own = state.own_corpora.corpus(key)
     indexed = [(each.label, each.key) for each in state.corpora.values()]
     return [(state.demo.label, DEMO_KEY), *indexed, (own.label if own else NONE_YET, OWN_KEY)]
+
+
+@dataclass
+class Session:
+    """One request's view of the app. It notes which models answered, which did not and why, and what to say besides.
+
+    `columns` are the models that are asked; `reference` is the corpus of the random pairs, which is the chosen one
+    unless that has too few different texts.
+    """
+
+    state: AppState
+    corpus: ChosenCorpus
+    reference: ChosenCorpus
+    columns: tuple[Column, ...]
+    key: str = ""
+    report: Report = silent
+    models: dict[str, str] = field(default_factory=dict)  # fingerprints of those that answered
+    failed: dict[str, str] = field(default_factory=dict)
+    waiting: list[str] = field(default_factory=list)  # those of the failed that still encode the corpus
+    notes: list[str] = field(default_factory=list)
+
+    def each(self, function: Callable[[Column, Encoder], T], columns: Sequence[Column] | None = None) -> dict[str, T]:
+        """Return the function's result for each model by name; models for which it raises an error are noted."""
+        return self.each_text((), lambda column, encoder, _: function(column, encoder), columns=columns)
+
+    def each_text(
+        self,
+        texts: Sequence[str],
+        function: Callable[[Column, Encoder, np.ndarray], T],
+        prompt: Callable[[Column, Encoder], str | None] = lambda column, encoder: None,
+        columns: Sequence[Column] | None = None,
+    ) -> dict[str, T]:
+        """As `each`, with the (N, d) float32 vectors of N texts."""
+
+        def answer(column: Column, encoder: Encoder, vectors: np.ndarray) -> T:
+            value = function(column, encoder, vectors)
+            self.models[column.name] = fingerprint_of(encoder)
+            return value
+
+        asked = self.columns if columns is None else columns
+        values: dict[str, T] = {}
+        for name, value in self.state.models.apply_to(texts, answer, asked, self.report, prompt).items():
+            if isinstance(value, Failure):
+                self.failed[name] = value.reason
+                self.waiting += [name] * value.waits
+                self.models.pop(name, None)
+            else:
+                values[name] = value
+        return values
+
+    def encoded(
+        self, texts: Sequence[str], columns: Sequence[Column] | None = None, *, documents: bool = False
+    ) -> dict[str, np.ndarray]:
+        """Return each model's (N, d) vectors of N >= 1 texts, or `documents`; other requests go between blocks."""
+
+        def encode(block: Sequence[str], column: Column, encoder: Encoder) -> np.ndarray:
+            return encoder.encode_document(block) if documents else encoder.encode(block)
+
+        vectors: dict[str, np.ndarray] = {}
+        for column in self.columns if columns is None else columns:
+            blocks: list[np.ndarray] = []
+            for first in range(0, len(texts), BLOCK):
+                if column.name not in self.failed:
+                    blocks += self.each(partial(encode, texts[first : first + BLOCK]), [column]).values()
+            if column.name not in self.failed:
+                vectors[column.name] = np.concatenate(blocks)
+        return vectors
+
+    @staticmethod
+    def name_of(corpus: ChosenCorpus) -> str:
+        """Return the name of a corpus in a sentence."""
+        return "the demo corpus" if corpus.key == DEMO_KEY else corpus.label
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The names by which the visitor added the models that answered."""
+        return tuple(column.added for column in self.columns if column.added and column.name in self.models)
+
+
+def open_session(
+    state: AppState, corpus: Any = DEMO_KEY, key: Any = "", models: Sequence[str] | None = None, report: Report = silent
+) -> Session:
+    """Return the session of a request. Raises FieldError for a corpus that is not there."""
+    chosen = chosen_corpus(state, corpus, key)
+    columns = chosen.columns or state.models.columns
+    columns = chosen.answering(chosen_columns(columns, models) if models else columns)
+    return Session(state, chosen, reference_corpus(state, corpus, key), tuple(columns), str(key or ""), report)
+
+
+def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> list[Column]:
+    """Return the columns of these names in the order of `columns`, each after its own start where that is named."""
+    known: dict[str, Column] = {}
+    for column in columns:
+        start = before(column)
+        known |= {model.name: model for model in (start, column) if model is not None}
+    for name in names:
+        validation.one_of(name, "The models", known)
+    return [column for name, column in known.items() if name in names]

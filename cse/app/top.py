@@ -20,8 +20,7 @@ from cse.app.events import CHANGES, HIDDEN, PRIVATE, QUICK, SILENT, guarded
 from cse.app.html import file_stem, file_value, saved_file
 from cse.app.models.models import MAX_COLUMNS, Column, before
 from cse.app.models.naming import choices, title
-from cse.app.session import chosen_columns
-from cse.app.state import AppState, admit_model, choices_of, chosen_corpus
+from cse.app.state import AppState, admit_model, choices_of, chosen_columns, chosen_corpus
 from cse.app.validation import MAX_FILE_BYTES
 from cse.corpus.corpus import free_name
 from cse.corpus.output import csv_text
@@ -168,8 +167,7 @@ def progress(own: OwnCorpus) -> str:
     facts = [f"{title(encoding.column.name)}: {encoding.failure}" for encoding in encodings if encoding.failure]
     waiting = [encoding for encoding in encodings if not encoding.ended]
     if waiting:
-        left, first = waiting[0].seconds_left(), waiting[0]
-        when = ""
+        left, first, when = waiting[0].seconds_left(), waiting[0], ""
         if left is not None:
             when = f", {max(1, round(left))} s to go" if left < 90 else f", {round(left / 60)} min to go"
         more = f"; {len(waiting) - 1} more to come" if len(waiting) > 1 else ""
@@ -195,10 +193,7 @@ def encode_by(state: AppState, own: OwnCorpus, models: Sequence[str]) -> None:
 def put_texts(
     state: AppState, path: str | None, lines: str, column: str | None, labels: str | None, models: list[str], key: str
 ) -> tuple[Any, ...]:
-    """Make pasted lines or a file the visitor's corpus, which the chosen `models` encode.
-
-    Returns updates of the message, lines, choice and overview.
-    """
+    """Make pasted lines or a file the visitor's corpus, which the chosen `models` encode."""
     try:
         if lines.strip():
             own = OwnCorpus("Pasted", validation.lines(lines, 1, MOST_TEXTS))
@@ -260,11 +255,6 @@ def bring_back(state: AppState, key: str) -> tuple[Any, ...]:
     return chosen, said, gr.update(visible=False), gr.Timer(active=False), ""
 
 
-def saved_name(corpus: ChosenCorpus) -> str:
-    """Return the name of the file in which the page saves a corpus."""
-    return f"{stem_of(corpus)}.csv"
-
-
 def stem_of(corpus: ChosenCorpus) -> str:
     """Return the name of a corpus as the beginning of those of files."""
     stem = Path(corpus.label.rpartition(" (")[0])
@@ -279,7 +269,7 @@ def corpus_table(state: AppState, name: str, key: str) -> dict[str, Any]:
     columns = {corpus.text_name: corpus.texts, **corpus.cells(range(len(corpus.texts)))}
     columns = {free_name("row", columns): corpus.numbers, **columns}
     content = csv_text([*columns], zip(*columns.values(), strict=True))
-    return file_value(saved_name(corpus), "text/csv", content)
+    return file_value(f"{stem_of(corpus)}.csv", "text/csv", content)
 
 
 def model_choices(columns: Sequence[Column]) -> list[tuple[str, str]]:

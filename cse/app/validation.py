@@ -26,10 +26,7 @@ def counted(number: int, what: str) -> str:
 
 
 def text(value: Any, field: str, what: str = "") -> str:
-    """Return `value` as text that UTF-8 can encode. Raises FieldError for other types and for too long a text.
-
-    `what` is its name in messages, by default the field's.
-    """
+    """Return `value` as text that UTF-8 can encode. Raises FieldError for other types and for too long a text."""
     what = what or field
     if not isinstance(value, str):
         raise FieldError(field, f"{what} is not text; send a string.")

@@ -16,9 +16,8 @@ from cse.adaptation.adapt import AdaptRequest, adapt
 from cse.adaptation.candidates import Trial, left_out
 from cse.adaptation.facts import split
 from cse.app.results.map import Map
-from cse.app.session import Session
 from cse.app.show import answer
-from cse.app.state import open_state
+from cse.app.state import Session, open_state
 from cse.corpus import Corpus
 from cse.evaluation.clustering import label_scores
 

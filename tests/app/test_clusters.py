@@ -36,9 +36,8 @@ from cse.app.results import duplicates
 from cse.app.results.duplicates import Duplicates, percentile_of, tables
 from cse.app.results.groups import Groups, Neighbours
 from cse.app.results.map import Map, titles_of
-from cse.app.session import Session, open_session
 from cse.app.show import Answer, page_html, read_first
-from cse.app.state import AppState, open_state
+from cse.app.state import AppState, Session, open_session, open_state
 from cse.app.validation import FieldError
 from cse.corpus.output import csv_text
 from cse.models.names import BUNDLED_NAMES
@@ -158,7 +157,7 @@ def test_changes_count_the_common_neighbours_and_begin_with_the_texts_that_chang
     ]
     assert changed.set_index("position")["shared"].sort_index().tolist() == shared
     assert changed["shared"].is_monotonic_increasing
-    assert [bar["texts"] for bar in asked.bars(changed)] == [shared.count(number) for number in range(6)]
+    assert [bar["texts"] for bar in asked.view(changed)["bars"]] == [shared.count(number) for number in range(6)]
     assert asked.answer(changed)["shared"] == pytest.approx(np.mean(shared) / 5)
     page = page_html(Answer(asked, changed, {}))
     for number in range(6):

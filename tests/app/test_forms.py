@@ -6,8 +6,7 @@ import gradio as gr
 import pytest
 from conftest import ROOT
 
-from cse.app.events import Run, refusing
-from cse.app.links import Linked, given, restorer
+from cse.app.events import Linked, Run, given, refusing, restorer
 from cse.app.validation import FieldError
 
 CORPUS = gr.Dropdown([("Demo", "demo"), ("Yours", "own")], value="demo", label="Corpus")

@@ -25,9 +25,8 @@ from cse.app.results.scores import (
     names_of,
     scoring_command,
 )
-from cse.app.session import Session, open_session
 from cse.app.show import answer, ask, page_html
-from cse.app.state import open_boards, open_state
+from cse.app.state import Session, open_boards, open_session, open_state
 from cse.app.validation import FieldError
 from cse.evaluation import sts as sts_task
 from cse.evaluation.clustering import label_scores

@@ -15,9 +15,8 @@ from cse.app.corpus.own import OwnCorpus
 from cse.app.models.naming import title
 from cse.app.results.similarity import Disagreements, Pairs, Similarity, among_random
 from cse.app.results.words import Changes, Words
-from cse.app.session import open_session
 from cse.app.show import answer, ask, page_html, read_first
-from cse.app.state import AppState, open_state
+from cse.app.state import AppState, open_session, open_state
 from cse.app.validation import FieldError
 from cse.models.names import BUNDLED_NAMES
 

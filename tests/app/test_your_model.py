@@ -28,9 +28,8 @@ from cse.app.results.adaptation import (
 )
 from cse.app.results.judge import FIRST, SECOND, UNTRAINED, Judge
 from cse.app.results.scores import Labels
-from cse.app.session import Session, open_session
 from cse.app.show import answer
-from cse.app.state import AppState, Ballot, attach, open_state
+from cse.app.state import AppState, Ballot, Session, attach, open_session, open_state
 from cse.app.training import training as module
 from cse.app.training.request import OWN, checked
 from cse.app.training.trainings import Trainings

@@ -113,10 +113,7 @@ class ChosenCorpus:
         return list(columns)
 
     def rows_where(self, condition: str, note: Callable[[str], object] = lambda line: None) -> np.ndarray:
-        """Return the positions (n,) of the texts that an SQL condition on the columns picks. Raises ValueError.
-
-        `note` gets a line where the condition may pick others than a user expects.
-        """
+        """Return the positions (n,) of the texts that an SQL condition on the columns picks. Raises ValueError."""
         import pyarrow as pa
 
         from cse.corpus.where import rows_where
@@ -130,10 +127,7 @@ class ChosenCorpus:
         return rows_where(table, condition, MAX_CONDITION_STEPS, note)
 
     def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int, condition: str = "") -> Nearest:
-        """Return the `count` texts with the highest cosines to a vector (d,), among those that a `condition` picks.
-
-        Raises ValueError as `vectors` and `rows_where`.
-        """
+        """Return the `count` texts with the highest cosines to a vector (d,), among those that a `condition` picks."""
         from index.stores import Hit
 
         rows = self.vectors(column, encoder)
@@ -186,7 +180,6 @@ class Demo(ChosenCorpus):
     key = DEMO_KEY
 
     def __init__(self) -> None:
-        """Read the sentences; no model is opened yet."""
         rows = [line.split("\t") for line in (DEMO / "corpus.tsv").read_text(encoding="utf-8").splitlines()]
         self.labels, self.texts = ([row[side] for row in rows] for side in (0, 1))
         self.label = f"Demo ({len(self.texts):,})"
@@ -221,10 +214,7 @@ class Demo(ChosenCorpus):
 
 
 def write_vectors(models: Models, demo: Demo) -> list[Path]:
-    """Write the vectors of the demo (N, d) float16 by each model and its start, by fingerprint, and delete others.
-
-    Returns the files. Raises what `cse.load` raises.
-    """
+    """Write the vectors of the demo (N, d) float16 by each model and its start, by fingerprint, and delete others."""
     encoders = [models.encoder(column) for known in models.columns for column in (known, before(known)) if column]
     VECTORS.mkdir(exist_ok=True)
     files = []

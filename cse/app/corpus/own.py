@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from cse.app.corpus.corpora import OWN_KEY, ChosenCorpus
-from cse.app.models.models import Column, Failure, Models, NotYet, error_line, fingerprint_of
+from cse.app.models.models import Column, Failure, Models, NotYet, fingerprint_of
 from cse.app.models.naming import title
 from cse.app.models.recent import Bounds, Recent, current_client
 from cse.app.validation import checked_key
@@ -57,10 +57,7 @@ _in_bf16: WeakKeyDictionary[Encoder, Encoder] = WeakKeyDictionary()
 
 @dataclass
 class Encoding:
-    """The vectors of N texts by a column: `done` of `total` rows (N, d) float16, or the reason of a `failure`.
-
-    `share` is the part of all characters that is done.
-    """
+    """The vectors of N texts by a column: `done` of `total` rows (N, d) float16, or the reason of a `failure`."""
 
     column: Column
     total: int
@@ -72,14 +69,14 @@ class Encoding:
     share: float = 0.0
 
     @property
-    def ended(self) -> bool:
-        """True if all texts are encoded, or none can be."""
-        return bool(self.failure) or self.complete
-
-    @property
     def complete(self) -> bool:
         """True if all texts are encoded."""
         return not self.failure and self.done == self.total
+
+    @property
+    def ended(self) -> bool:
+        """True if all texts are encoded, or none can be."""
+        return bool(self.failure) or self.complete
 
     def fail(self, reason: str) -> None:
         """Drop the vectors for a reason."""
@@ -87,9 +84,7 @@ class Encoding:
 
     def seconds_left(self) -> float | None:
         """Return the seconds that the rest takes at the pace so far; None before the first block."""
-        if not self.share:
-            return None
-        return (time.monotonic() - self.begun) / self.share * (1 - self.share)
+        return (time.monotonic() - self.begun) / self.share * (1 - self.share) if self.share else None
 
     def vectors(self) -> np.ndarray:
         """Return the (N, d) float32 vectors. Raises NotYet with the progress if they are not complete."""
@@ -108,7 +103,6 @@ class Order:
     """Texts by their length, so that the texts of a block fill a model's passes without padding."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        """Sort the texts, the shortest first."""
         lengths = np.array([1 + min(len(text), MAX_COUNTED) for text in texts])
         self._order = np.argsort(lengths, kind="stable")
         self._ends = np.cumsum(lengths[self._order])
@@ -122,25 +116,6 @@ class Order:
     def share(self, done: int) -> float:
         """Return the part of all characters that the first `done` texts have."""
         return float(self._ends[done - 1] / self._ends[-1]) if done else 0.0
-
-
-def encode_block(models: Models, texts: Sequence[str], order: Order, encoding: Encoding) -> None:
-    """Encode the next block of texts. Raises ValueError if the model fails."""
-    encoding.begun = encoding.begun or time.monotonic()
-    chosen = order.block(encoding.done)
-    block, column = [texts[row].strip() for row in chosen], encoding.column
-    answers = models.apply(
-        lambda _, encoder: (fingerprint_of(encoder), quick(encoder).encode_document(block)), [column]
-    )
-    answer = answers[column.name]
-    if isinstance(answer, Failure):
-        raise ValueError(answer.reason)
-    encoding.fingerprint, vectors = answer
-    if encoding.rows is None:
-        encoding.rows = np.empty((len(texts), vectors.shape[1]), np.float16)
-    encoding.rows[chosen] = vectors
-    encoding.done += len(block)
-    encoding.share = order.share(encoding.done)
 
 
 def quick(encoder: Encoder) -> Encoder:
@@ -175,7 +150,6 @@ class OwnCorpus(ChosenCorpus):
         without_text: int = 0,
         table: pa.Table | None = None,
     ) -> None:
-        """`label` names the texts to their visitor; their number is added to it."""
         self.table = table
         counted = not rows or rows[-1] == len(texts)
         self.rows, self.without_text = None if counted else array("i", rows), without_text
@@ -250,7 +224,6 @@ class OwnCorpora:
     """
 
     def __init__(self, models: Models, clock: Callable[[], float] = time.monotonic, bounds: Bounds = MAX_KEPT) -> None:
-        """`clock` returns seconds."""
         self._models = models
         self._kept: Recent[OwnCorpus] = Recent(
             bounds, size=lambda corpus: corpus.size, clock=clock, pinned=lambda corpus: corpus.current is not None
@@ -266,10 +239,7 @@ class OwnCorpora:
         return self._kept.get(key)
 
     def put(self, key: Any, corpus: OwnCorpus, columns: Sequence[Column]) -> None:
-        """Keep a corpus in place of the key's earlier one, and have the columns encode it in this order.
-
-        Raises ValueError for an invalid key, and if those that are encoded leave no room.
-        """
+        """Keep a corpus in place of the key's earlier one, and have the columns encode it in this order."""
         checked_key(key, "texts")
         client, bounds = current_client(), self._kept.bounds
         with self._lock:
@@ -288,10 +258,7 @@ class OwnCorpora:
             self._kept.put(key, corpus)
 
     def encode(self, corpus: OwnCorpus, columns: Sequence[Column], stale: Encoding | None = None) -> None:
-        """Have the columns encode a corpus after those that do already; a `stale` encoding is dropped.
-
-        Raises ValueError if the system starts no thread; the next call begins these, too.
-        """
+        """Have the columns encode a corpus after those that do already; a `stale` encoding is dropped."""
         with self._lock:
             corpus.kept = self
             known = {column: encoding for column, encoding in corpus.encodings.items() if encoding is not stale}
@@ -355,10 +322,21 @@ class OwnCorpora:
             return key, corpus, corpus.current
 
     def _encode_block(self, key: str, corpus: OwnCorpus, encoding: Encoding) -> None:
-        try:
-            encode_block(self._models, corpus.texts, corpus.order, encoding)
-        except (ValueError, OSError) as error:
-            encoding.fail(error_line(error, encoding.column.model, encoding.column.name))
+        encoding.begun = encoding.begun or time.monotonic()
+        rows, column = corpus.order.block(encoding.done), encoding.column
+        block = [corpus.texts[row].strip() for row in rows]
+        answer = self._models.apply(
+            lambda _, encoder: (fingerprint_of(encoder), quick(encoder).encode_document(block)), [column]
+        )[column.name]
+        if isinstance(answer, Failure):
+            encoding.fail(answer.reason)
+        else:
+            encoding.fingerprint, vectors = answer
+            if encoding.rows is None:
+                encoding.rows = np.empty((len(corpus.texts), vectors.shape[1]), np.float16)
+            encoding.rows[rows] = vectors
+            encoding.done += len(block)
+            encoding.share = corpus.order.share(encoding.done)
         if corpus.size > self._kept.bounds.own_size:
             encoding.fail(NO_ROOM)
         self._kept.measure(key)

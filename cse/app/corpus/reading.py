@@ -50,10 +50,7 @@ class Preview(NamedTuple):
 
 
 def preview(path: str) -> Preview:
-    """Return the preview of an uploaded file.
-
-    Raises ValueError for a file that cannot be read; the message has the file's name without its folder.
-    """
+    """Return the preview of an uploaded file."""
     file = Path(path)
     with named(file):
         check(file)
@@ -134,10 +131,7 @@ def unpacked_bytes(file: Path) -> tuple[int, int]:
 
 
 def file_corpus(path: str, column: str | None, labels: str | None) -> Corpus:
-    """Return an uploaded file as a corpus: of a table, the texts of `column` and the labels of `labels`.
-
-    Raises ValueError as `preview`, for an unknown column, and for a wrong number of texts.
-    """
+    """Return an uploaded file as a corpus: of a table, the texts of `column` and the labels of `labels`."""
     file, seen = Path(path), preview(path)
     with named(file):
         chosen, names = column or seen.text, seen.columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
@@ -22,7 +22,7 @@ from cse.app.models.recent import MAX_VISITORS, Bounds, Recent, visitor
 from cse.app.server.gradio_adapter import client_left
 from cse.files import hub
 from cse.methods.method import Pooling
-from cse.models.names import BACKBONE, canonical_name, location, resolve
+from cse.models.names import canonical_name, location, resolve
 from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
@@ -77,9 +77,6 @@ class NotYet(ValueError):
 class ClientLeft(ValueError):
     """The client of a request has disconnected, so that its turn in the queue is free."""
 
-    def __init__(self) -> None:
-        super().__init__("The client has left.")
-
 
 def columns(models: Sequence[str], family: str | None = None, pooling: str | None = None) -> tuple[Column, ...]:
     """Return a column per model, without duplicates; the second of two folders of one name is headed by its path."""
@@ -91,15 +88,11 @@ def columns(models: Sequence[str], family: str | None = None, pooling: str | Non
 
 
 def opened_by(model: str, family: str | None = None, pooling: str | None = None) -> Opening:
-    """Return the name, pooling and family that `cse.load` opens a model by; a wrong name is returned as it is.
-
-    `family` is that of a published checkpoint, `pooling` that of a plain backbone.
-    """
-    try:
+    """Return the name, pooling and family that `cse.load` opens a model by; a wrong name is returned as it is."""
+    with suppress(ValueError):
         reference = resolve(model, pooling, family, lenient=True)
-    except ValueError:
-        return canonical_name(model), None, family
-    return reference.name, reference.pooling, reference.family
+        return reference.name, reference.pooling, reference.family
+    return canonical_name(model), None, family
 
 
 def free_name(candidates: Iterable[str], known: Iterable[str]) -> str:
@@ -114,12 +107,9 @@ def checkpoint_of(model: str) -> tuple[Path, CheckpointConfig] | None:
     from cse.models.checkpoint import read_checkpoint_config
 
     folder = Path(location(model))
-    if not folder.is_dir():  # no hub is asked
-        return None
-    try:
-        return folder, read_checkpoint_config(folder)
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        return (folder, read_checkpoint_config(folder)) if folder.is_dir() else None  # no hub is asked
+    return None
 
 
 def before(column: Column) -> Column | None:
@@ -136,18 +126,6 @@ def before(column: Column) -> Column | None:
     if reading.pooling is Pooling.TOKEN:
         pooling = "prompt" if reading.at_mask else "cls"
     return Column(f"{column.name}{BEFORE}", config.backbone.place(folder), pooling)
-
-
-def seed_of(model: str) -> int | None:
-    """Return the seed of a model's training; None if it is not recorded."""
-    checkpoint = checkpoint_of(model)
-    return checkpoint[1].training.get("settings", {}).get("seed") if checkpoint else None
-
-
-def trained_numbers(model: str) -> int | None:
-    """Return the number of a model's trained parameters; None if it is not recorded."""
-    checkpoint = checkpoint_of(model)
-    return 0 if canonical_name(model) == BACKBONE else checkpoint[1].learned_numbers if checkpoint else None
 
 
 def fingerprint_of(encoder: Encoder) -> str:
@@ -168,18 +146,11 @@ def number_of(encoder: Encoder) -> int:
 
 
 class Models:
-    """The page's columns and the encoders opened so far; requests use an encoder one at a time.
-
-    Visitors may add columns of their own, which no other visitor sees; only the encoders used last of these stay open.
-    """
+    """The page's columns and the encoders opened so far; requests use an encoder one at a time."""
 
     def __init__(
         self, models: Sequence[str], family: str | None = None, pooling: str | None = None, *, fetch: bool = False
     ) -> None:
-        """Make a column per model; `family` and `pooling` as in `opened_by`. Nothing is opened yet.
-
-        With `fetch`, visitors' models may be downloaded from the hub.
-        """
         self.own, self._fetch = columns(models, family, pooling), fetch
         self._added: Recent[tuple[Column, ...]] = Recent(Bounds(MAX_VISITORS, own=MAX_SESSIONS))
         self._encoders: dict[Opening, Encoder] = {}
@@ -219,22 +190,18 @@ class Models:
     def encoder(self, column: Column) -> Encoder:
         """Return the column's encoder. Raises what `cse.load` raises; the next call tries again."""
         key = column.opened_by
-        if not column.added:
-            if key not in self._encoders:
-                self._encoders[key] = cse.load(column.model, column.pooling, family=column.family)
-            return self._encoders[key]
-        encoder = self._visiting.get(key)
+        encoder = self._visiting.get(key) if column.added else self._encoders.get(key)
         if encoder is None:
-            with self.admitting():
+            with self.admitting() if column.added else nullcontext():
                 encoder = cse.load(column.model, column.pooling, family=column.family)
-            self._visiting.put(key, encoder)
+            if column.added:
+                self._visiting.put(key, encoder)
+            else:
+                self._encoders[key] = encoder
         return encoder
 
     def encode(self, encoder: Encoder, texts: Sequence[str], **prompt: Any) -> np.ndarray:
-        """Return (N, d) float32, encoding only texts whose vectors are not cached.
-
-        The last digits may differ from the encoder's, as batches differ. `prompt` may be its argument of this name.
-        """
+        """Return (N, d) float32, encoding only texts whose vectors are not cached."""
         if not texts:
             return encoder.encode([])
         key = number_of(encoder), *prompt.values()
@@ -248,16 +215,10 @@ class Models:
         return np.stack([vectors[text] for text in texts])
 
     def apply(
-        self,
-        function: Callable[[Column, Encoder], T],
-        columns: Sequence[Column] | None = None,
-        report: Report = silent,
+        self, function: Callable[[Column, Encoder], T], columns: Sequence[Column] | None = None
     ) -> dict[str, T | Failure]:
-        """Return the function's result for each of the `columns`, by name; None stands for the page's columns.
-
-        Each call has exclusive use of its encoder. `report` gets (columns done, columns in all, name of the next).
-        """
-        return self.apply_to((), lambda column, encoder, _: function(column, encoder), columns, report)
+        """Return the function's result for each of the `columns`, by name; None stands for the page's columns."""
+        return self.apply_to((), lambda column, encoder, _: function(column, encoder), columns)
 
     def apply_to(
         self,
@@ -272,7 +233,7 @@ class Models:
         results: dict[str, T | Failure] = {}
         for done, column in enumerate(asked):
             if client_left():
-                raise ClientLeft
+                raise ClientLeft("The client has left.")
             report(done, len(asked), title(column.name))
             try:
                 with self._lock:

@@ -66,10 +66,7 @@ class Admission:
     fetching: Lock = field(default_factory=Lock)
 
     def model(self, name: Any) -> str:
-        """Return the name or path by which `cse.load` opens a visitor's model.
-
-        Raises ValueError, without a path, for a model that may not be added.
-        """
+        """Return the name or path by which `cse.load` opens a visitor's model."""
         requested = validation.sentence(name, "The model")
         if len(requested) > MAX_NAME:
             raise ValueError(f"The model's name has {len(requested):,} characters; give at most {MAX_NAME}.")

@@ -81,10 +81,7 @@ class Bounds:
 
 
 class Recent(Generic[T]):
-    """A thread-safe store of values by key within `bounds`; the latest stays even if it has more bytes.
-
-    Values that are `pinned` leave only for their own client. `dropped` is called with values that leave by a bound.
-    """
+    """A thread-safe store of values by key within `bounds`; the latest stays even if it has more bytes."""
 
     def __init__(
         self,

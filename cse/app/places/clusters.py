@@ -13,18 +13,16 @@ import numpy as np
 import pandas as pd
 
 from cse.app import html, validation
-from cse.app.events import HIDDEN, LINKS, MAPS, QUICK, SILENT, Newest, guarded, one_line_errors, refusing
+from cse.app.events import HIDDEN, LINKS, MAPS, QUICK, SILENT, Linked, Newest, guarded, one_line_errors, refusing
 from cse.app.html import DARK, LIGHT, colour_of, file_value, result, saved_file, script, settings
-from cse.app.links import Linked
 from cse.app.models.naming import choices, title
 from cse.app.result import by_models, further_columns, plain
 from cse.app.results.duplicates import LEAST, Duplicates, tables
 from cse.app.results.groups import Groups, Neighbours, pair_of
 from cse.app.results.map import OWN_COLUMNS, Map, near_of
 from cse.app.server.gradio_adapter import current_request, data_of
-from cse.app.session import Session, open_session
 from cse.app.show import Answer, Shown, page_html, read_first
-from cse.app.state import AppState
+from cse.app.state import AppState, Session, open_session
 from cse.app.top import Top, stem_of
 from cse.corpus.output import csv_text
 
@@ -52,16 +50,11 @@ class Clusters:
     """The handlers of the place: each computes a table of results from the visitor's corpus and models."""
 
     def __init__(self, state: AppState) -> None:
-        """Start without requests."""
-        self._state, self._newest = state, Newest()
-
-    def ask(self, request: gr.Request) -> int:
-        """Return the number of a visitor's new request, which stops the drawing of an older one."""
-        return self._newest.ask(request)
+        self._state, self.newest = state, Newest()
 
     def session(self, corpus: str, models: list[str], key: str) -> Session:
         """Return the session of a request."""
-        return open_session(self._state, corpus, key, models or None)
+        return open_session(self._state, corpus, key, models)
 
     def draw(
         self, groups: int, most: int, seed: int, pin: str, shown: str, colour: str, view: str, number: int,
@@ -69,7 +62,7 @@ class Clusters:
     ) -> Iterator[list[Any]]:  # fmt: skip
         """Yield the maps so far, with what is known of them, each time one is done."""
         request = current_request()
-        if request is not None and self._newest.replaced(request, number):
+        if request is not None and self.newest.replaced(request, number):
             return
         asked, session = Map.of({"groups": groups, "most": most, "seed": seed}), self.session(*shared)
         mark, begun, frame = mark_of(asked, session), time.monotonic(), pd.DataFrame()
@@ -81,14 +74,11 @@ class Clusters:
             with one_line_errors():  # a pin has no visible field
                 value = canvas_value(frame, pinned(pin), shown, colour, number, bool(session.waiting))
             yield [value, said(status), page_html(answer), *panels(frame, shown), mark]
-            if rest and request is not None and self._newest.replaced(request, number):
+            if rest and request is not None and self.newest.replaced(request, number):
                 return
 
     def open(self, seen: bool, drawn: tuple[str, ...], *values: Any) -> Iterator[list[Any]]:
-        """Draw the maps where they are seen and show something else than what is chosen.
-
-        Maps of another corpus go at once, and those of other models when the first new one is done.
-        """
+        """Draw the maps where they are seen and show something else than what is chosen."""
         groups, most, seed, *_, number, corpus, models, key = values
         asked, session = Map(groups=groups, most=most, seed=seed), self.session(corpus, models, key)
         mark = mark_of(asked, session)
@@ -185,6 +175,8 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place. Returns its results."""
     place, first, asks, start = Clusters(state), first_maps(state), Map.asks(), Map()
     opened = panels(first.frame, "") if first else ["", ""]
+    shared = {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
+    drawn = gr.State(mark_of(start, open_session(state)) if first else ())
     with gr.Row(elem_id="clusters"):
         with gr.Column(scale=7, min_width=320):
             canvas = gr.HTML(
@@ -204,10 +196,11 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
             gr.HTML("", html_template='<div class="cse-pinned"></div>', apply_default_css=False, elem_id="pinned")
             view = gr.Radio(list(VIEWS), value="Groups", show_label=False, label="Beside the maps", container=False,
                             elem_id="clusters-views")  # fmt: skip
+            view.change(None, view, None, js=LOOK, **HIDDEN)  # before the near-duplicates ask whether they are seen
             with gr.Column(elem_classes="cse-view", elem_id="view-groups"):
                 listed = result("groups", opened[0])
             with gr.Column(elem_classes="cse-view", elem_id="view-near"):
-                near = near_fields()
+                near, tables_saved = near_part(place, (view, drawn), shared)
             with gr.Column(elem_classes="cse-view", elem_id="view-changes"):
                 changes = result("neighbours", opened[1])
             with gr.Column(elem_classes="cse-view", elem_id="view-selection"):
@@ -215,40 +208,31 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
                 save = gr.Button("Save as CSV", size="sm", elem_classes="cse-copy")
     pin, shown, colour = (gr.Textbox(label=name, visible="hidden") for name in ("Pinned", "Maps", "Colour"))
     number, seen = gr.Number(0, precision=0, visible="hidden"), gr.Checkbox(True, visible="hidden")
-    drawn = gr.State(mark_of(start, open_session(state)) if first else ())
     points, file = gr.State([]), saved_file()
 
-    shared = {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
     values = {asks["groups"].name: groups, asks["most"].name: most, asks["seed"].name: seed}
     view_of = {"The pinned sentence": pin, "The maps": shown, "The colour": colour, "The view": view}
     outputs = [canvas, status, below, listed, changes, drawn]
     run = refusing(place.draw, {**values, **view_of, "The request": number, **shared}, outputs)
     lane: dict[str, Any] = {"trigger_mode": "multiple", **SILENT, **MAPS}
     triggers = [groups.change, most.submit, seed.submit, most.blur, seed.blur]  # keys release no slider
-    asked = gr.on(triggers, place.ask, None, number, trigger_mode="multiple", **QUICK)
+    asked = gr.on(triggers, place.newest.ask, None, number, trigger_mode="multiple", **QUICK)
     asked.success(*run, **lane)
     for event in (top.tab.select, top.changed.change):
         event(guarded(place.open), [seen, drawn, *run.inputs], outputs, js=SEEN % "#maps", **lane)
     kept = [*values.values(), *shared.values()]
     hidden: dict[str, Any] = {**lane, "trigger_mode": "always_last"}
-    view.change(None, view, None, js=LOOK, **HIDDEN)
     canvas.select(place.choose, None, [pin, shown, colour], **QUICK)
     shown.change(guarded(place.compare), [shown, *kept], [listed, changes], **hidden)
     # Each selection is answered: Gradio would repeat a waiting one with the points of the one before.
     canvas.submit(guarded(place.select), kept, [table, points], **lane)
     save.click(guarded(place.save), [points, *kept], file, **HIDDEN)
-    near_events(place, near, (view, drawn), shared, file)
+    for name, button in tables_saved.items():
+        button.click(place.table(name), near, file, **HIDDEN)
     linked = Linked(("groups", "most", "seed", "pin", "maps", "colour", "view"), run, triggers[1:3], {**HIDDEN, **MAPS},
                     (groups.change, pin.change, shown.change, colour.change, view.input))  # fmt: skip
-    fields: dict[str, Any] = {
-        "groups": groups,
-        "most": most,
-        "seed": seed,
-        "corpus": top.corpus,
-        "models": top.models,
-        "key": top.key,
-    }
-    return [Shown(Map, fields, linked)]
+    asked_for = {"groups": groups, "most": most, "seed": seed, "corpus": top.corpus, "models": top.models}
+    return [Shown(Map, {**asked_for, "key": top.key}, linked)]
 
 
 def mark_of(asked: Map, session: Session) -> tuple[str, ...]:
@@ -256,8 +240,8 @@ def mark_of(asked: Map, session: Session) -> tuple[str, ...]:
     return tuple(map(repr, asked.cache_key(session)))
 
 
-def near_fields() -> dict[str, Any]:
-    """Add the fields and outputs of the near-duplicates, by their names in errors or their parts."""
+def near_part(place: Clusters, looked: Sequence[Any], shared: dict[str, Any]) -> tuple[list[Any], dict[str, gr.Button]]:
+    """Add the near-duplicates, which are searched when they are `looked` at, and again when a field changes."""
     asks = Duplicates.asks()
     with gr.Row():
         model = gr.Dropdown([], label="Model", min_width=130)
@@ -268,30 +252,17 @@ def near_fields() -> dict[str, Any]:
     with gr.Row():
         unique = gr.Button("Save the texts kept", size="sm", min_width=120)
         groups = gr.Button("Save the groups", size="sm", min_width=120)
-    return {
-        "The strictness": nines, "The model": model, "The text to keep": keep, "The rejected groups": rejected,
-        "numbers": numbers, "listed": result("duplicate-groups", "", js=REJECT), "unique.csv": unique,
-        "groups.csv": groups,
+    listed, placed, seen = result("duplicate-groups", "", js=REJECT), gr.State(()), gr.Checkbox(True, visible="hidden")
+    fields = {
+        "The strictness": nines, "The model": model, "The text to keep": keep, "The rejected groups": rejected, **shared
     }  # fmt: skip
-
-
-def near_events(
-    place: Clusters, near: dict[str, Any], looked: tuple[gr.Radio, gr.State], shared: dict[str, Any], file: gr.HTML
-) -> None:
-    """Search near-duplicates when they are looked at, and follow their fields."""
-    names = ("The strictness", "The model", "The text to keep", "The rejected groups")
-    nines, model, keep, rejected = (near[name] for name in names)
-    fields = {**{name: near[name] for name in names}, **shared}
-    seen, placed = {"Seen": gr.Checkbox(True, visible="hidden")}, gr.State(())
-    outputs = [near["numbers"], near["listed"], nines, model, placed]
-    run = refusing(place.near, {**seen, "Placed": placed, **fields}, outputs)
-    lane: dict[str, Any] = {"trigger_mode": "always_last", "show_progress_on": near["numbers"], **HIDDEN, **LINKS}
+    run = refusing(place.near, {"Seen": seen, "Placed": placed, **fields}, [numbers, listed, nines, model, placed])
+    lane: dict[str, Any] = {"trigger_mode": "always_last", "show_progress_on": numbers, **HIDDEN, **LINKS}
     triggers = [*(field.change for field in looked), nines.change, model.input, keep.input]
     gr.on(triggers, *run, js=SEEN % "#strictness", **lane)
-    near["listed"].input(place.reject, None, rejected, **QUICK)
-    rejected.change(guarded(place.count), [*fields.values()], near["numbers"], **lane)
-    for name in ("unique.csv", "groups.csv"):
-        near[name].click(place.table(name), [*fields.values()], file, **HIDDEN)
+    listed.input(place.reject, None, rejected, **QUICK)
+    rejected.change(guarded(place.count), [*fields.values()], numbers, **lane)
+    return [*fields.values()], {"unique.csv": unique, "groups.csv": groups}
 
 
 def first_maps(state: AppState) -> Answer | None:
@@ -383,18 +354,24 @@ def canvas_value(
     models = by_models(frame)
     one = next(iter(models.values()))
     named = {} if one["label"].isna().all() else {"Label": one["label"]}
-    columns = {**named, **{name.strip(): one[name].map(name_of) for name in further_columns(frame, OWN_COLUMNS)}}
-    colourings = {name: ordered_value(cells) or column_value(cells.tolist()) for name, cells in columns.items()}
+    cells_of = {name.strip(): one[name] for name in further_columns(frame, OWN_COLUMNS)}
+    texts_of = {
+        name: cells.map(lambda cell: "" if plain(cell) is None else str(cell).strip())
+        for name, cells in cells_of.items()
+    }
+    colourings = []
+    for name, cells in {**named, **texts_of}.items():
+        filled, ordered = cells[cells != ""], ordered_value(cells)
+        if ordered or filled.nunique() <= MOST_DIFFERENT * len(filled) > 0:  # cells of ids and titles do not repeat
+            colourings.append({"title": name, **(ordered or column_value(cells.tolist()))})
+    if lengths := ordered_value(one["text"].str.len().astype(str)):
+        colourings.append({"title": "Length", **lengths})
     names = frame.groupby("group")["name"].first()
     known = [name for name in shown.split(",") if name in models]
     longest = max(MIN_SHOWN, MAX_CHARACTERS // len(one))
     return {
         "texts": [text if len(text) <= longest else f"{text[:longest]}…" for text in one["text"]],
-        "rows": one["row"].tolist(), "lengths": packed(one["text"].str.len().clip(upper=STEPS).to_numpy(), "<u2"),
-        "columns": [
-            {"title": name, **colouring} for name, colouring in colourings.items()
-            if "ordered" in colouring or repeats(columns[name])
-        ],
+        "rows": one["row"].tolist(), "columns": colourings,
         "groups": [names.get(number, "") for number in range(1, names.index.max() + 1)],
         "colours": {"light": LIGHT, "dark": DARK},
         "maps": [
@@ -408,17 +385,6 @@ def canvas_value(
         "shown": known or [name for name in pair_of(list(models)) if name], "picked": bool(known), "colour": colour,
         "pin": -1 if pin is None or pin >= len(one) else pin, "request": request,
     }  # fmt: skip
-
-
-def repeats(cells: pd.Series) -> bool:
-    """True if a column's cells that are not empty repeat, as those of ids and titles do not."""
-    filled = cells[cells != ""]
-    return bool(filled.nunique() <= MOST_DIFFERENT * len(filled) > 0)
-
-
-def name_of(cell: Any) -> str:
-    """Return a cell as a name without blanks around it, "" for none."""
-    return "" if plain(cell) is None else str(cell).strip()
 
 
 def column_value(labels: Sequence[str]) -> dict[str, Any]:

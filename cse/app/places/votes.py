@@ -11,12 +11,10 @@ from cse.analysis.votes import SAME, SKIP, decisive, p_value
 from cse.app import html
 from cse.app.corpus.corpora import FIELD
 from cse.app.corpus.own import KEPT
-from cse.app.events import COMPARISONS, HIDDEN, PROGRESS, QUICK, Run, refusing, reporter
-from cse.app.links import Linked
+from cse.app.events import COMPARISONS, HIDDEN, PROGRESS, QUICK, Linked, Run, refusing, reporter
 from cse.app.models.naming import choices, title
 from cse.app.results.judge import DEFAULT_VOTES, FIRST, SECOND, Judge, columns_of
-from cse.app.session import open_session
-from cse.app.state import AppState, Ballot
+from cse.app.state import AppState, Ballot, open_session
 from cse.app.top import Top
 from cse.app.validation import checked_key
 
@@ -80,7 +78,6 @@ class Voting:
     """Handlers for the votes of all visitors, each under the visitor's key."""
 
     def __init__(self, state: AppState) -> None:
-        """Keep the ballots in `state`."""
         self._state, self._ballots = state, state.ballots
 
     def begin(self, first: str, second: str, corpus: str, key: str, progress: gr.Progress = PROGRESS) -> Iterator[View]:

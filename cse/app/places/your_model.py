@@ -14,28 +14,16 @@ from cse.adaptation.choice import BOTH
 from cse.adaptation.workspace import CANDIDATE
 from cse.app import html
 from cse.app.corpus.corpora import FIELD
-from cse.app.events import HIDDEN, QUICK, SILENT, Run, one_line_errors, refusing
+from cse.app.events import HIDDEN, QUICK, SILENT, Linked, Run, one_line_errors, refusing
 from cse.app.html import NUMBERS, heading, result
-from cse.app.links import Linked
 from cse.app.models.models import opened_by
 from cse.app.models.naming import BEFORE, POOLED, choices, title
 from cse.app.places.votes import votes_part
-from cse.app.results.adaptation import (
-    DIAL_LEAST,
-    DIAL_MOST,
-    DIAL_STEP,
-    PURPOSES,
-    Adaptation,
-    dial_points,
-    dial_sentence,
-    first_answer,
-    on_page,
-    report_frame,
-)
+from cse.app.results import adaptation
 from cse.app.results.judge import Judge, columns_of
 from cse.app.show import Answer, Shown, page_html, plot_value
 from cse.app.state import attach, chosen_corpus
-from cse.app.top import Top, model_choices, saved_name
+from cse.app.top import Top, model_choices, stem_of
 from cse.app.training.request import ADAPT, MAX_NAME, REFUSED, TEXTS, UNOWNED, TrainingRequest, checked
 from cse.app.training.training import State, Training, how_to_open
 from cse.app.validation import FieldError
@@ -96,7 +84,7 @@ def requested(state: AppState, corpus: str, key: str, start: Any, **values: Any)
         model, pooling = start_of(state, start)
     except ValueError as error:
         raise FieldError(START, str(error)) from error
-    saved = saved_name(chosen), chosen.text_name, chosen.label_name
+    saved = f"{stem_of(chosen)}.csv", chosen.text_name, chosen.label_name
     return checked(
         rules, chosen.texts, chosen.labels, corpus=chosen.label, start=model, pooling=pooling, saved=saved, **values
     )
@@ -106,11 +94,11 @@ def in_words(training: Training) -> str:
     """Return the state of a training in words, with the time to go."""
     progress, spent = training.progress, f"{training.seconds / 60:.1f} minutes"
     steps = f"step {progress.step:,} of {progress.steps:,}" if progress.steps else ""
-    if training.stopping:
+    if training.running and training.stopping:
         return "Stopping: what is there is being kept." if progress.answered else "Stopping."
     if training.state is State.RUNNING:
         lines = (line for line in reversed(training.lines) if not line.startswith(OF_THE_COMMAND))
-        what = steps or on_page(next(lines, "reading the texts"))
+        what = steps or adaptation.on_page(next(lines, "reading the texts"))
         left = f", about {max(1, round(seconds / 60))} min left" if (seconds := progress.seconds_left) else ""
         return f"{'Training' if steps else 'At work'}: {what}{left if progress.step >= 3 else ''}; {spent} so far."
     if training.state is State.STOPPED:
@@ -118,46 +106,40 @@ def in_words(training: Training) -> str:
         return "Stopped: there is no model yet." if without else f"Stopped at {steps or 'once'}."
     if training.state is State.FAILED:
         return f"Failed after {spent}."
-    return f"Stopped after {spent}, with what was there." if training.stopped else f"Finished in {spent}."
+    return f"Stopped after {spent}, with what was there." if training.stopping else f"Finished in {spent}."
 
 
 def training_html(training: Training) -> str:
     """Return the state of a training, the first answer while it runs, and its one verdict at the end."""
     request, progress, outcome = training.request, training.progress, training.outcome
-    sentence = on_page(outcome.sentence) if outcome else ""
     scored, share = None, progress.step / progress.steps if progress.steps else 0.0
-    report = outcome.report if outcome else None
+    report, made = (outcome.report, outcome.models) if outcome else (None, ())
     if report:
-        scored = report_frame(report).assign(verdict="")  # the heading says it
+        scored = adaptation.report_frame(report).assign(verdict="")  # the heading says it
     elif training.running and progress.answered:
-        scored = first_answer(progress.stages, request.purpose)
-    table = "" if scored is None else page_html(Answer(Adaptation(), scored, {}))
+        scored = adaptation.first_answer(progress.stages, request.purpose)
+    table = "" if scored is None else page_html(Answer(adaptation.Adaptation(), scored, {}))
     method = "Adapt" if request.method == ADAPT else title(request.method)
-    made = outcome.models if outcome else ()
     return html.drawn(
         "adaptation", "training", name=request.name, method=method, corpus=request.corpus, words=in_words(training),
         failure=training.failure, share=share if training.running else None, candidates=Markup(table),
-        lines=training.lines, sentence=sentence, changed=report["changed"] if report else (),
+        lines=training.lines, sentence=adaptation.on_page(outcome.sentence) if outcome else "",
+        changed=report["changed"] if report else (),
         models=[model.name for model in made if model.folder.name != CANDIDATE],
         judged=[model.name for model in made if model.folder.name == CANDIDATE],
     )  # fmt: skip
 
 
 def dial_of(training: Training, dial: float | None = None) -> tuple[pd.DataFrame, float, dict[str, Any] | None]:
-    """Return the places of the dial that a finished adaptation has tried, the place that is shown, and their chart.
-
-    That is the one of the candidate taken or offered, if it is among them, or else 0. Without several places there is
-    no chart.
-    """
+    """Return the places of the dial that a finished adaptation has tried, the place that is shown, and their chart."""
     report = training.outcome.report if training.outcome else None
-    frame = report_frame(report) if report else pd.DataFrame()
-    points = dial_points(frame) if report else frame
+    frame = adaptation.report_frame(report) if report else pd.DataFrame()
+    points = adaptation.dial_points(frame) if report else frame
     if points.empty:
         return points, 0.0, None
     own = points.loc[points["chosen"] | points["judged"], "dial"]
-    shown = float(own.iloc[0]) if len(own) else 0.0
-    shown = shown if dial is None else dial
-    return points, shown, Adaptation(shown).charts(frame)[0]
+    shown = dial if dial is not None else float(own.iloc[0]) if len(own) else 0.0
+    return points, shown, adaptation.Adaptation(shown).charts(frame)[0]
 
 
 class Trainer:
@@ -166,7 +148,6 @@ class Trainer:
     drawn, page = 15, 4
 
     def __init__(self, state: AppState) -> None:
-        """Keep the state."""
         self._state, self._trainings = state, state.trainings
         self.unchanged = [gr.skip()] * (self.drawn + self.page)
 
@@ -194,7 +175,7 @@ class Trainer:
         return [
             training_html(training), gr.update(visible=bool(asks)), html.verdict(begun if asks else ""), slider,
             gr.update(value=spec and plot_value(spec), visible=spec is not None),
-            html.hint(dial_sentence(points, dial)) if spec else "", gr.update(visible=bool(names)),
+            html.hint(adaptation.dial_sentence(points, dial)) if spec else "", gr.update(visible=bool(names)),
             gr.update(choices=names, value=name or None), self.opening(key, name),
             '<p class="cse-note">The command that repeats this, on the corpus as <i>Corpus</i> saves it: '
             f'<code class="cse-code">{command}</code></p>',
@@ -249,9 +230,8 @@ class Trainer:
         """Show a place of the dial."""
         training = self._trainings.newest(key)
         points, dial, spec = dial_of(training, dial) if training else (pd.DataFrame(), dial, None)
-        if spec is None:
-            return gr.skip(), ""
-        return gr.update(value=plot_value(spec)), html.hint(dial_sentence(points, dial))
+        said = html.hint(adaptation.dial_sentence(points, dial)) if spec else ""
+        return (gr.update(value=plot_value(spec)) if spec else gr.skip()), said
 
     def stop(self, key: str, models: list[str]) -> list[Any]:
         """End the visitor's training with what it has."""
@@ -281,17 +261,18 @@ class Trainer:
 def your_model_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place; an opened page shows what its visitor may, has and trains. Returns its results."""
     visitors, owner, trainer = state.trainings.visitors, state.trainings.owner, Trainer(state)
+    scale = adaptation.Adaptation.asks()["dial"]
     refusal = gr.HTML(
         html.hint(REFUSED if owner.allowed else UNOWNED), apply_default_css=False, visible=not visitors.allowed,
         elem_id="training-refused",
     )  # fmt: skip
     with gr.Column(visible=visitors.allowed, elem_id="own-training") as work:
-        heading("A model to start from, and your corpus", more=f"<p>{ABOUT}</p>", words=("grouping", "finding"))
+        heading("A model to start from, and your corpus", more=ABOUT, words=("grouping", "finding"))
         with gr.Row(equal_height=True, elem_id="model-start"):
             offered = choices(state.admission.offered())
             start = gr.Dropdown(offered, value=BACKBONE, label="Start", allow_custom_value=True, min_width=200)
             name = gr.Textbox("", label="Name of the result", placeholder="my model", max_length=MAX_NAME)
-            purpose = gr.Dropdown(PURPOSES, value=BOTH, label="What for", min_width=160)
+            purpose = gr.Dropdown(adaptation.PURPOSES, value=BOTH, label="What for", min_width=160)
             minutes = gr.Slider(1, max(2, owner.minutes), min(30, owner.minutes), step=1, label="Minutes at most")
             begin = gr.Button("Adapt", variant="primary", scale=0, min_width=110, elem_classes="cse-submit")
             stop = gr.Button("Stop", scale=0, min_width=90, interactive=False, elem_classes="cse-submit")
@@ -309,7 +290,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
                 keep = gr.Button("Keep this answer", scale=0, min_width=220)
                 go_on = gr.Button("Continue with training", variant="primary", scale=0, min_width=260)
         shown = result("training", html.hint("Press Adapt: the first answer stands here in about half a minute."))
-        dial = gr.Slider(DIAL_LEAST, DIAL_MOST, 0, step=DIAL_STEP, label="Dial: finding ← → grouping", visible=False)
+        dial = gr.Slider(scale.low, scale.high, 0, step=scale.step, label="Dial: finding ← → grouping", visible=False)
         plot = gr.Plot(show_label=False, visible=False, elem_classes="cse-plot", elem_id="dial-plot")
         turned = gr.HTML("", apply_default_css=False, elem_id="dial-said")
     with gr.Column(visible=False, elem_id="take-it") as taken:
@@ -349,6 +330,6 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
         top.opened.then(trainer.permitted, None, [refusal, work, minutes, promise], **QUICK)
     judged: dict[str, Any] = {"first": votes.first, "second": votes.second, "corpus": top.corpus, "key": top.key}
     return [
-        Shown(Adaptation, {"dial": dial, "key": top.key}, Linked((), turning, ())),
+        Shown(adaptation.Adaptation, {"dial": dial, "key": top.key}, Linked((), turning, ())),
         Shown(Judge, judged, votes.linked),
     ]

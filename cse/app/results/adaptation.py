@@ -7,30 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from cse.adaptation.choice import (
-    AXES,
-    BOTH,
-    FINDING,
-    GROUPING,
-    GROUPS,
-    MEASURES,
-    SEARCH,
-    VARIANTS,
-    called,
-    candidates,
-    choose,
-    gains_of,
-)
+from cse.adaptation import choice
 from cse.app.charts import chart, tips
 from cse.app.result import Result, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cse.app.session import Session
+    from cse.app.state import Session
 
-COLOURS = {GROUPING: "#a27246", FINDING: "#9080c0"}  # of no model
-PURPOSES = [("Both", BOTH), ("Topics and groups", GROUPS), ("Search", SEARCH)]
+COLOURS = {choice.GROUPING: "#a27246", choice.FINDING: "#9080c0"}  # of no model
+PURPOSES = [("Both", choice.BOTH), ("Topics and groups", choice.GROUPS), ("Search", choice.SEARCH)]
 DIAL_LEAST, DIAL_MOST, DIAL_STEP = -0.5, 0.5, 0.125
 NONE_YET = "There is no adaptation of yours on this server; press Adapt."
 
@@ -61,21 +48,18 @@ class Adaptation(Result):
         return report_frame(runs[0].outcome.report)
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return the verdict of the command, which its report, its model card and `runs` say, too."""
         return on_page(str(frame["verdict"].iloc[0]))
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the rows in the order in which they were tried, and the axes that were measured."""
-        axes = [axis for axis in AXES if axis in frame]
-        unmeasured = [axis for axis in AXES if axis not in axes]
+        axes = [axis for axis in choice.AXES if axis in frame]
+        unmeasured = [axis for axis in choice.AXES if axis not in axes]
         return {"axes": axes, "scored": frame.to_dict("records"), "unmeasured": unmeasured}
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Return the gains on both axes along the dial, if several of its places were tried."""
         points = dial_points(frame)
         if points.empty:
             return []
-        axes = [axis for axis in AXES if axis in frame]
+        axes = [axis for axis in choice.AXES if axis in frame]
         at = points["dial"] == at_dial(points, self.dial)["dial"]
         rows = pd.concat(
             pd.DataFrame({
@@ -110,9 +94,8 @@ class Adaptation(Result):
         return [chart(rows, "Gains over the start on both axes along the dial", height=220, layer=layers)]
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line for each candidate; a score is bold where its gain is better than noise."""
         shown = pd.DataFrame({"candidate": frame["name"]})
-        for axis in [axis for axis in AXES if axis in frame]:
+        for axis in [axis for axis in choice.AXES if axis in frame]:
             pairs = zip(frame[axis], frame[f"{axis}_low"], strict=True)
             shown[axis] = [f"**{value:.1f}**" if low > 0 else f"{value:.1f}" for value, low in pairs]
         return shown
@@ -128,17 +111,17 @@ def on_page(line: str) -> str:
 def scores_of(stages: Mapping[str, Any], result: str, judged: str | None, verdict: str) -> pd.DataFrame:
     """Return a row for each candidate of the stages: its name, dial, scores and gains with their intervals."""
     rows = []
-    for name, scores in candidates(stages).items():
+    for name, scores in choice.candidates(stages).items():
         stage, _, variant = name.partition(" ")
-        made = VARIANTS.get(variant)
+        made = choice.VARIANTS.get(variant)
         row: dict[str, Any] = {
-            "candidate": name, "name": called(name), "stage": stage, "dimension": scores["dimension"],
+            "candidate": name, "name": choice.called(name), "stage": stage, "dimension": scores["dimension"],
             "dial": made.exponent if made else None,
             "family": f"{stage} {made.towards}" if made else "",
             "chosen": name == result, "judged": name == judged,
         }  # fmt: skip
-        gains = gains_of(scores)
-        for axis, measure in MEASURES.items():
+        gains = choice.gains_of(scores)
+        for axis, measure in choice.MEASURES.items():
             if measure in scores["scores"]:
                 row[axis] = scores["scores"][measure]
                 gain = gains.get(axis)
@@ -155,7 +138,7 @@ def report_frame(report: Mapping[str, Any]) -> pd.DataFrame:
 
 def first_answer(stages: Mapping[str, Any], purpose: str) -> pd.DataFrame:
     """Return the table of an unfinished adaptation, with what would be taken now."""
-    now = choose(stages, purpose)
+    now = choice.choose(stages, purpose)
     return scores_of(stages, now.result, now.candidate, now.sentence)
 
 
@@ -182,7 +165,7 @@ def dial_sentence(points: pd.DataFrame, dial: float) -> str:
     row = at_dial(points, dial)
     gains = [
         f"{axis} {row[f'{axis}_gain']:+.1f} ({row[f'{axis}_low']:+.1f} to {row[f'{axis}_high']:+.1f})"
-        for axis in AXES if axis in points
+        for axis in choice.AXES if axis in points
     ]  # fmt: skip
     kind = "chosen" if points["chosen"].any() else "offered"
     own = f"This is the model that was {kind}."

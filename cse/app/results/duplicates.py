@@ -20,13 +20,13 @@ from cse.app.models.models import ClientLeft
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, choice, fields_of, further_columns, number, records, text, whole
 from cse.app.server.gradio_adapter import client_left
-from cse.app.session import chosen_columns
+from cse.app.state import chosen_columns
 from cse.app.validation import FieldError, counted
 from cse.corpus.corpus import free_name
 
 if TYPE_CHECKING:
     from cse.analysis.duplicates import NearDuplicates
-    from cse.app.session import Session
+    from cse.app.state import Session
     from cse.training.records import Report
 
 LEAST = 3.0  # digits of a percentile: 5 is 99.999
@@ -136,7 +136,6 @@ class Duplicates(Result):
         return frame
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return how many texts would go, and how many merges would be wrong by chance; of no groups, too."""
         facts = frame.attrs
         merged = frame[frame["merged"]] if len(frame) else frame
         gone, groups = (int((~merged["kept"]).sum()), merged["group"].nunique()) if len(frame) else (0, 0)
@@ -149,7 +148,6 @@ class Duplicates(Result):
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the near groups and the exact ones, with the words in which a text differs from the kept one."""
         if len(frame):
             frame = frame.assign(fields=fields_of(frame, OWN_COLUMNS))
         groups = [members.to_dict("records") for _, members in frame.groupby("group")] if len(frame) else []
@@ -168,7 +166,6 @@ class Duplicates(Result):
         }  # fmt: skip
 
     def answer(self, frame: pd.DataFrame) -> Any:
-        """Return the numbers of the corpus and a page of groups."""
         facts = {name: value for name, value in frame.attrs.items() if name not in ("model", "searched_by")}
         if frame.empty:
             return {**facts, "page": []}
@@ -190,7 +187,7 @@ def searched(texts: Sequence[str], vectors: np.ndarray, report: Report) -> NearD
 
     def done(count: int, total: int) -> None:
         if client_left():
-            raise ClientLeft
+            raise ClientLeft("The client has left.")
         report(count, total, "comparing all pairs of texts")
 
     with tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True) as folder:

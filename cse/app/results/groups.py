@@ -17,7 +17,7 @@ from cse.app.results.map import OWN_COLUMNS as MAP_COLUMNS
 from cse.app.validation import FieldError, one_of
 
 if TYPE_CHECKING:
-    from cse.app.session import Session
+    from cse.app.state import Session
 
 SIGNS = "●■▲◆"  # the shapes of the points on the maps
 MAX_TEXTS, MAX_ELSEWHERE = 5, 3  # typical texts and odd ones; groups of another model
@@ -74,7 +74,6 @@ class Groups(Result):
         return pd.DataFrame(lines)
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return the group that the other models keep together least, and the one they keep together most."""
         kept = [
             np.mean([there[0]["count"] / size for there in others.values()]) if others else np.nan
             for others, size in zip(frame["elsewhere"], frame["size"], strict=True)
@@ -91,7 +90,6 @@ class Groups(Result):
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the groups of the first model, with the sign and the colours of static/map.js."""
         model, shown = next(iter(by_models(frame).items()))
         groups = []
         for line in shown.to_dict("records"):
@@ -153,7 +151,6 @@ class Neighbours(Result):
         return changed.sort_values(["shared", "moved"], ascending=[True, False], kind="stable").reset_index(drop=True)
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return how much of the neighbourhoods the two models share."""
         line, none = frame.iloc[0], int((frame["shared"] == 0).sum())
         share = 1 - frame["shared"].mean() / max(1, line["of"])
         return (
@@ -161,14 +158,9 @@ class Neighbours(Result):
             f"{line['of']} nearest texts; {none:,} of {len(frame):,} texts share none of them."
         )
 
-    def bars(self, frame: pd.DataFrame) -> list[dict[str, int]]:
-        """Return the number of texts for each number of shared neighbours."""
-        counts = np.bincount(frame["shared"], minlength=int(frame["of"].iloc[0]) + 1).tolist()
-        return [{"shared": shared, "texts": texts} for shared, texts in enumerate(counts)]
-
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the histogram and the texts that change most, each with both neighbourhoods."""
-        bars, shown = self.bars(frame), frame.head(MAX_SHOWN)
+        counts = np.bincount(frame["shared"], minlength=int(frame["of"].iloc[0]) + 1).tolist()
+        bars, shown = [{"shared": shared, "texts": texts} for shared, texts in enumerate(counts)], frame.head(MAX_SHOWN)
         lines = shown.assign(fields=fields_of(shown, OWN_COLUMNS)).to_dict("records")
         for line in lines:
             both = set(line["near_first"]) & set(line["near_second"])
@@ -179,12 +171,10 @@ class Neighbours(Result):
                 ]
                 for side in ("first", "second")
             ]
-        most, line = max(bar["texts"] for bar in bars), lines[0]
-        models = {name: line[name] for name in ("first", "second", "of")}
-        return {**models, "bars": bars, "most": most, "changed": lines}
+        models = {name: lines[0][name] for name in ("first", "second", "of")}
+        return {**models, "bars": bars, "most": max(counts), "changed": lines}
 
     def answer(self, frame: pd.DataFrame) -> Any:
-        """Return the two models, the mean share of common neighbours, and the texts."""
         if frame.empty:
             return {"texts": []}
         line, fields = frame.iloc[0], fields_of(frame, OWN_COLUMNS)
@@ -194,10 +184,7 @@ class Neighbours(Result):
 
 
 def pair_of(names: Sequence[str], first: str = "", second: str = "") -> tuple[str, str]:
-    """Return the two models to compare: those named, or a model before and after its training, or the first two.
-
-    The second is "" of fewer than two models. Raises FieldError for an unknown name, and for twice the same.
-    """
+    """Return the two models to compare: those named, or a model before and after its training, or the first two."""
     for name, field in ((first, "The first model"), (second, "The second model")):
         if name:
             one_of(name, field, names)

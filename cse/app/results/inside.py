@@ -15,7 +15,7 @@ from cse.app.results.tokens import SENTENCES
 
 if TYPE_CHECKING:
     from cse.app.models.models import Column
-    from cse.app.session import Session
+    from cse.app.state import Session
     from cse.encoder.encoder import Encoder
 
 MAX_LAYERS, MAX_HEADS = 24, 16
@@ -70,7 +70,6 @@ class Attention(Result):
         return stacked(session.each(rows))
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return which token each model looks at most in the chosen layer and head."""
         parts = []
         for name, rows in by_models(frame).items():
             shown = self.chosen(rows)
@@ -93,7 +92,6 @@ class Attention(Result):
         return of_layer.groupby(["place", "token", "on_prefix"], as_index=False)["share"].mean()
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return a card per model: its tokens with the share of the chosen head, and by head in the chosen layer."""
         models, cards = by_models(frame), []
         for name in filter(None, (name for pair in with_starts(models).items() for name in reversed(pair))):
             rows = models[name]
@@ -139,7 +137,7 @@ class Prefix(Result):
 
             if not encoder.reading.prefix:
                 return None
-            random, inside = session.random_cosines(column, encoder), on_torch(encoder)
+            random, inside = session.reference.random_cosines(column, encoder), on_torch(encoder)
             seen, count = prefix_attention(inside, self.sentence), layer_count(inside)
             every = tuple(range(1, count + 1))
             own, ablations = inside.encode(sentences), []
@@ -161,7 +159,6 @@ class Prefix(Result):
         return stacked({name: table for name, table in answers.items() if table is not None})
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return where the prefix draws most attention, and what the vector loses without it."""
         parts = []
         for name, rows in by_models(frame).items():
             most, at = rows.loc[rows["attention"].idxmax()], rows.set_index("layers")
@@ -175,7 +172,6 @@ class Prefix(Result):
         return " ".join(parts)
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Return attention on the prefix and movement without it, by layer."""
         layers = frame[frame["attention"].notna()]
         measures = {"attention": "attention on the prefix", "moved": "vector moves without it"}
         shown = pd.concat([
@@ -198,7 +194,6 @@ class Prefix(Result):
         ]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the ablations of each model."""
         tables = {name: rows.to_dict("records") for name, rows in by_models(frame).items()}
         return {"tables": tables, "read": self.sentence, "other": self.other}
 
@@ -238,7 +233,6 @@ class Prototypes(Result):
         return stacked(answers)
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return the nearest prototype of each model, and its mean cosine with those that affirm and that deny."""
         means = frame.groupby(["model", "kind"])["cosine"].mean()
         parts = []
         for name, rows in by_models(frame).items():
@@ -249,7 +243,6 @@ class Prototypes(Result):
         return " ".join(parts)
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Return the cosines of both kinds on one axis, a row per model."""
         scale = {"domain": list(KINDS), "range": list(KINDS.values())}
         encoding = {
             "x": {"field": "cosine", "type": "quantitative", "scale": {"zero": False}},
@@ -263,6 +256,5 @@ class Prototypes(Result):
         return [chart(frame, "Cosines with the prototypes", height=height, mark=mark, encoding=encoding)]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the prototypes of each model."""
         tables = {name: rows.to_dict("records") for name, rows in by_models(frame).items()}
         return {"tables": tables, "read": self.sentence}

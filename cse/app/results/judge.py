@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cse.analysis.votes import (
-    LEAST_TEXTS,
-    MOST_TEXTS,
-    Judged,
-    Judgement,
-    Setup,
-    questions,
-    texts_digest,
-)
+from cse.analysis.votes import LEAST_TEXTS, MOST_TEXTS, Judged, Judgement, Setup, questions, texts_digest
 from cse.app import validation
 from cse.app.corpus.corpora import FIELD
 from cse.app.models.models import Column
@@ -28,8 +20,7 @@ from cse.corpus.corpus import Corpus
 from cse.models.names import BACKBONE
 
 if TYPE_CHECKING:
-    from cse.app.session import Session
-    from cse.app.state import AppState
+    from cse.app.state import AppState, Session
 
 LEAST_VOTES, MOST_VOTES, DEFAULT_VOTES = 6, 60, 20  # of 5 votes, all 5 are p = .06
 UNTRAINED = tuple(Column(name, BACKBONE, pooling) for name, pooling in POOLED.items() if pooling in ("mean", "cls"))
@@ -66,16 +57,15 @@ class Judge(Result):
         )  # fmt: skip
 
     def answer(self, frame: pd.DataFrame) -> Any:
-        """Return the records."""
         return records(frame)
 
     def ballot(self, session: Session) -> Ballot:
-        """Return a ballot on both models. Of more than 5,000 different texts a random sample is compared.
-
-        Raises FieldError for too few texts, for twice the same model, for a model without vectors, and if the models
-        have the same neighbours everywhere.
-        """
-        chosen, columns = session.corpus, self._columns(session.state)
+        """Return a ballot on both models. Of more than 5,000 different texts a random sample is compared."""
+        chosen, known = session.corpus, columns_of(session.state)
+        names = zip(MODELS, (self.first, self.second), strict=True)
+        columns = [known[validation.one_of(name, field, known)] for field, name in names]
+        if columns[0] == columns[1]:
+            raise validation.FieldError(SECOND, f"Both models are {title(self.first)}; choose two different ones.")
         try:
             corpus = replace(Corpus.of(list(chosen.texts)), name="The corpus").check(LEAST_TEXTS, "a comparison")
         except ValueError as error:
@@ -105,16 +95,6 @@ class Judge(Result):
         lines = {row: " ".join(chosen.texts[row].split()) for row in told}
         cut = {row: line if len(line) <= MAX_SHOWN else f"{line[: MAX_SHOWN - 1]}…" for row, line in lines.items()}
         return Ballot(Judgement(setup, self.votes), tuple(asked), cut, len(differing) / len(texts))
-
-    def _columns(self, state: AppState) -> tuple[Column, Column]:
-        known = columns_of(state)
-        one, other = (
-            known[validation.one_of(name, field, known)]
-            for field, name in zip(MODELS, (self.first, self.second), strict=True)
-        )
-        if one == other:
-            raise validation.FieldError(SECOND, f"Both models are {title(one.name)}; choose two different ones.")
-        return one, other
 
 
 def columns_of(state: AppState) -> dict[str, Column]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cse.analysis.topics import Names
     from cse.app.corpus.corpora import ChosenCorpus
     from cse.app.models.models import Column
-    from cse.app.session import Session
+    from cse.app.state import Session
     from cse.encoder.encoder import Encoder
     from cse.evaluation import Encode
 
@@ -112,7 +112,7 @@ class Map(Result):
 
         def read(column: Column, encoder: Encoder) -> tuple[Hashable, np.ndarray]:
             # Models of one fingerprint may have different tokenizers.
-            return (column.opened_by, fingerprint_of(encoder)), session.vectors(column, encoder)[points]
+            return (column.opened_by, fingerprint_of(encoder)), session.corpus.vectors(column, encoder)[points]
 
         frame, count = pd.DataFrame(), len(session.columns)
         for number, column in enumerate(session.columns):
@@ -141,8 +141,7 @@ class Map(Result):
         corpus = (session.corpus.key, session.corpus.number, len(session.corpus.texts))
         return corpus, columns, self.most, self.seed, self.groups
 
-    def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Return the maps beside each other; colours and shapes of the groups are the page's, and no text is inside."""
+    def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:  # no text is inside a file
         groups = frame.groupby("group")["name"].first()
         names, looks_of = groups.tolist(), [look_of(int(group)) for group in groups.index]
         looks = {
@@ -162,24 +161,20 @@ class Map(Result):
         return [chart(points, "Maps of the texts", width=300, height=300, mark=mark, encoding=encoding)]
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return what training did to the label neighbours, and which models differ most in the texts' neighbours."""
         shares = {name: rows["same_topic"].iloc[0] for name, rows in by_models(frame).items()}
         moved = moved_by_training("label neighbours", shares, lambda share: f"{100 * share:.1f}")
         return f"{moved} {neighbourhoods(disagreements(frame))}".strip()
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the scores of the maps, by the terms that explain them."""
         terms = {"trustworthiness": "trustworthiness", "continuity": "continuity", "same_topic": "label neighbours"}
         scores = frame.groupby("model", sort=False)[list(terms)].first().rename(columns=terms)
         known = [name for name in scores if scores[name].notna().any()]
         return {"scores": scores[known].to_dict("index"), "known": known}
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line for each text with its group in every model."""
         return wide(frame, ["row", "text"], "name")
 
     def answer(self, frame: pd.DataFrame) -> Any:
-        """Return the labels, the texts and the map of each model."""
         if frame.empty:
             return {"labels": None, "texts": [], "maps": {}}
         one = frame[frame["model"] == frame["model"].iloc[0]]
@@ -188,15 +183,11 @@ class Map(Result):
         return {"labels": labels, "texts": one["text"].tolist(), "maps": maps}
 
     def with_failures(self, answer: Any, failed: Mapping[str, str]) -> Any:
-        """Return the answer with the reasons of the models that failed, among the maps."""
         return {**answer, "maps": super().with_failures(answer["maps"], failed)}
 
 
 def look_of(group: int) -> tuple[int, int]:
-    """Return the numbers of the hue and of the shape of a group, counted from 1, as static/map.js draws it.
-
-    In the next round of hues a hue has the next shape.
-    """
+    """Return the numbers of the hue and of the shape of a group, counted from 1, as static/map.js draws it."""
     again, hue = divmod(group - 1, len(LIGHT))
     return hue, (group - 1 + again) % len(SHAPES)
 
@@ -251,10 +242,7 @@ def one_map(
 def groups_of(
     session: Session, key: Hashable, vectors: np.ndarray, texts: Sequence[str], count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return (N,) groups of vectors (N, d) of texts, at most half as many as different texts, and (N,) typicalities.
-
-    Both are kept.
-    """
+    """Return (N,) groups of vectors (N, d) of texts, at most half as many as different texts, and (N,) typicalities."""
     from cse.analysis.topics import grouped, typicality
 
     known = session.state.groups.get(key)
@@ -335,10 +323,7 @@ def disagreements(frame: pd.DataFrame) -> dict[tuple[str, str], np.ndarray]:
 
 
 def neighbourhoods(unshared: Mapping[tuple[str, str], np.ndarray]) -> str:
-    """Return which two models differ most in the texts' neighbours, if by more than chance; nothing of few texts.
-
-    `unshared` are the (N,) shares of a text's nearest ones that two models do not have in common.
-    """
+    """Return which two models differ most in the texts' neighbours, if by more than chance; nothing of few texts."""
     if not unshared or len(next(iter(unshared.values()))) < FEW:
         return ""
     means = {pair: float(shares.mean()) for pair, shares in unshared.items()}

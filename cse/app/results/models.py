@@ -18,7 +18,7 @@ from cse.models.names import BACKBONE, START, location
 
 if TYPE_CHECKING:
     from cse.app.models.models import Column
-    from cse.app.session import Session
+    from cse.app.state import Session
     from cse.encoder.encoder import Encoder
 
 
@@ -32,12 +32,7 @@ class Models(Result):
     reads_corpus = False
 
     def frame(self, session: Session) -> pd.DataFrame:
-        """Return a row for each model.
-
-        `learned` counts the trained numbers, `parameters` all that it computes with; `added` the tokens of template and
-        prefix; `megabytes` is the size of the weight files, 0 without a folder; `start` describes the initialisation
-        of the bundled backbone, "" for others.
-        """
+        """Return a row for each model."""
 
         def row(column: Column, encoder: Encoder) -> dict[str, Any]:
             method, reading, folder = encoder.method, encoder.reading, Path(location(column.model))
@@ -57,14 +52,11 @@ class Models(Result):
         return stacked(session.each(row))
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the facts of each model, with the address of its paper."""
         papers = {name: method.arxiv for name, method in METHODS.items()}
         return {"all": records(frame.assign(paper=frame["method"].map(papers).fillna("")))}
 
     def answer(self, frame: pd.DataFrame) -> Any:
-        """Return a list of descriptions."""
         return records(frame.rename(columns={"model": "name"}).drop(columns="projected")) if len(frame) else []
 
     def with_failures(self, answer: Any, failed: Mapping[str, str]) -> Any:
-        """Return the list with the reasons of the models that failed."""
         return [*answer, *({"name": name, "error": reason} for name, reason in failed.items())]

@@ -13,7 +13,7 @@ import pandas as pd
 from cse.app import validation
 from cse.app.charts import by_model, chart, intervals, tips
 from cse.app.corpus.corpora import FIELD
-from cse.app.models.models import Failure, free_name, trained_numbers
+from cse.app.models.models import Failure, checkpoint_of, free_name
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, by_models, choice, stacked, titled
 from cse.corpus.corpus import Corpus
@@ -23,13 +23,12 @@ from cse.evaluation.metrics import mean_difference
 from cse.evaluation.reproduction import shipped_ledger
 from cse.evaluation.tasks import TASKS, find_task
 from cse.methods.catalogue import UNTRAINED as READINGS
-from cse.models.names import BACKBONE, START
+from cse.models.names import BACKBONE, START, canonical_name
 
 if TYPE_CHECKING:
     from cse.app.corpus.corpora import ChosenCorpus
     from cse.app.models.models import Column
-    from cse.app.session import Session
-    from cse.app.state import AppState
+    from cse.app.state import AppState, Session
     from cse.evaluation.results import Row, Scoreboard
 
 MEASURES = {  # name and unit of each score
@@ -116,7 +115,6 @@ class Scores(Result):
         return frame
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return which model is best in the first column, and whether its lead is more than noise."""
         rows = frame[frame["column"] == frame["column"].iloc[0]]
         best, alike = (rows.loc[rows["mark"] == mark, "model"].map(title).tolist() for mark in ("best", "alike"))
         if not best:
@@ -127,7 +125,6 @@ class Scores(Result):
         return f"{who}, significantly." if rows["apart"].any() else f"{who}; whether by more than noise is not known."
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Return the scores by column with their intervals, where all columns have one unit and higher is better."""
         units = frame["unit"].unique()
         if len(units) != 1 or frame["lower_is_better"].any():
             return []
@@ -146,7 +143,6 @@ class Scores(Result):
         return [chart(shown, "Scores of each model by set, with 95 % intervals", height=height, layer=layers)]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the table: a row per model by its first score, a cell per column."""
         columns, started = frame.drop_duplicates("column").to_dict("records"), set(frame["model"])
         rows = []
         for name, own in by_models(frame).items():
@@ -165,7 +161,6 @@ class Scores(Result):
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line per model with deviations as papers print them; a score that is significantly best is bold."""
         cells = []
         for row in frame.to_dict("records"):
             value = f"{row['value']:.3f}" if abs(row["value"]) < SMALL else f"{row['value']:.2f}"
@@ -176,7 +171,6 @@ class Scores(Result):
         return table.loc[shown["model"].unique(), shown["column"].unique()].reset_index()
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
-        """Return what the task is and how it was scored."""
         return [frame.attrs["about"], frame.attrs["protocol"]]
 
 
@@ -229,13 +223,15 @@ def figure_of(board: Scoreboard, label: str, number: int) -> dict[str, Any]:
         half = float(stdtrit(figure.count - 1, 0.975)) * figure.deviation / figure.count**0.5
         low, high = figure.value - half, figure.value + half
     measure, unit = MEASURES.get(column.score, (column.score, ""))
+    checkpoint = checkpoint_of(row.record.model)
+    trained = 0 if canonical_name(row.record.model) == BACKBONE else checkpoint and checkpoint[1].learned_numbers
     name, of = measure, ""
     if board.task.unit_headings:
         alone = [other.unit for other in board.columns].count(column.unit) == 1
         name, of = column.unit if alone else f"{column.unit} {measure}", measure
     return {
         "untrained": READINGS[row.pooling].summary if row.pooling else "", "seeds": ", ".join(map(str, row.seeds)),
-        "strongest": label == board.strongest, "trained": trained_numbers(row.record.model),
+        "strongest": label == board.strongest, "trained": trained,
         "column": name, "measure": of, "unit": unit, "score": column.score,
         "value": None if figure is None else figure.value, "deviation": figure and figure.deviation,
         "runs": figure.count if figure else 0, "low": low, "high": high, "before": before and before.value,
@@ -289,14 +285,12 @@ class Ledger(Result):
         )  # fmt: skip
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return why the differences say nothing of the methods."""
         return (
             "The papers' backbone is far larger, and the bundled one began from a model trained on labelled pairs: no "
             "difference here says which is better. The command reproduce tries any backbone."
         )
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the scores of the table, with their deviations."""
         shown = frame[["row", "published", "obtained", "difference", "verdict"]].copy()
         for name in ("published", "obtained"):
             pairs = zip(frame[name].astype(float), frame[f"{name}_deviation"], strict=True)
@@ -341,7 +335,6 @@ class Labels(Result):
         return stacked({name: {**scored, **counts} for name, scored in answers.items()})
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return which model groups best by the labels, if one does by more than noise."""
         ordered = frame.sort_values("neighbours", ascending=False)
         best, first = ordered.iloc[0], title(ordered.iloc[0]["model"])
         near = [title(row.model) for row in ordered.iloc[1:].itertuples() if row.high >= best["low"]]
@@ -352,7 +345,6 @@ class Labels(Result):
         return f"{first} has most neighbours of the same label, {best['neighbours']:.1f} %{level}. On {of}."
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Return the share of neighbours with the text's label, with its interval."""
         names = frame["model"].tolist()
         across = {"y": {"field": "model", "type": "nominal", "sort": None, "title": None},
                   "color": by_model(names, False)}  # fmt: skip
@@ -361,12 +353,10 @@ class Labels(Result):
         return [chart(frame, "Neighbours of the same label by model", height=26 * len(names) + 50, layer=layers)]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the table's rows, the best first."""
         ordered = frame.sort_values("neighbours", ascending=False)
         return {"measures": OF_LABELS, "terms": self.words, "first": HELD_OUT, "lines": ordered.to_dict("records")}
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line per model; the best share of neighbours is bold if no other model's interval reaches it."""
         ordered = frame.sort_values("neighbours", ascending=False)
         alone = len(ordered) > 1 and bool((ordered["high"].iloc[1:] < ordered["low"].iloc[0]).all())
         near = [f"{value:.1f}" for value in ordered["neighbours"]]
@@ -377,7 +367,6 @@ class Labels(Result):
         return titled(ordered)[["model"]].assign(**cells)
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
-        """Return what was scored."""
         texts, labels = frame[["texts", "labels"]].iloc[0]
         return [f"{texts:,} held-out texts with {labels} labels, x 100; k-means: means of ten seeds."]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from cse.app.models.models import Column
-    from cse.app.session import Session
+    from cse.app.state import Session
     from cse.encoder.encoder import Encoder
 
 MAX_RANK = 50  # ranks looked up, so that a row found by one model has its rank in the others
@@ -82,7 +82,7 @@ class Search(Result):
             nearest = corpus.nearest(column, encoder, vectors[0], max(self.k, MAX_RANK), self.where)
             if not self.where and (short := corpus.shortfall(column, encoder, len(nearest.hits), self.k)):
                 session.notes.append(f"{title(column.name)}: {short}.")
-            random = session.random_cosines(column, encoder)
+            random = session.reference.random_cosines(column, encoder)
             least = cosine_at(self.threshold, random) if self.threshold else -1.0
             hits = pd.DataFrame(
                 {
@@ -109,11 +109,9 @@ class Search(Result):
         return hits
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return how far the models agree."""
         return agreement({name: rows["position"].tolist() for name, rows in by_models(frame[frame["found"]]).items()})
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Return the ranks of each text, joined between the models."""
         names = list(frame["model"].unique())
         if len(names) < 2:
             return []
@@ -147,7 +145,6 @@ class Search(Result):
         ]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return a row for each text, in the order of its mean rank, with its hit in every model."""
         names, further = list(frame["model"].unique()), further_columns(frame, OWN_COLUMNS)
         by_position, rows = dict(iter(frame.groupby("position"))), []
         for position in by_rank(frame):
@@ -167,17 +164,14 @@ class Search(Result):
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line for each text with its rank and cosine in every model, in the order of the page."""
         order = frame.set_index("position").loc[by_rank(frame)].reset_index()
         order["cell"] = [f"{rank} ({cosine:.3f})" for rank, cosine in zip(order["rank"], order["cosine"], strict=True)]
         return wide(order, ["row", "text"], "cell")
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
-        """Return what the cells of the sheet are."""
         return [f"Each model's rank (cosine); – beyond rank {max(self.k, MAX_RANK)}."]
 
     def answer(self, frame: pd.DataFrame) -> Any:
-        """Return each model's own results, with the row in the file and its columns."""
         further = further_columns(frame, OWN_COLUMNS)
         return {
             name: [

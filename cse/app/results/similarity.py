@@ -19,7 +19,7 @@ from cse.app.validation import LIST, PAIR, FieldError
 
 if TYPE_CHECKING:
     from cse.app.models.models import Column
-    from cse.app.session import Session
+    from cse.app.state import Session
     from cse.encoder.encoder import Encoder
 
 PAIRS: dict[str, tuple[str, str]] = {
@@ -70,7 +70,10 @@ class Similarity(Result):
         warned: dict[str, list[str]] = {}
 
         def row(column: Column, encoder: Encoder, vectors: np.ndarray) -> dict[str, Any]:
-            cosine, random = float(cosines(vectors[:1], vectors[1:])[0]), session.random_cosines(column, encoder)
+            cosine, random = (
+                float(cosines(vectors[:1], vectors[1:])[0]),
+                session.reference.random_cosines(column, encoder),
+            )
             for name, sentence in zip(PAIR, (self.s1, self.s2), strict=True):
                 for note in input_notes(encoder, sentence):
                     warned.setdefault(f"{name}: {note}", []).append(title(column.name))
@@ -85,7 +88,6 @@ class Similarity(Result):
         return stacked(rows)
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return what an example teaches, the range of the percentiles, and what training did to them."""
         lesson = next((LESSONS[name] for name, pair in PAIRS.items() if pair == (self.s1, self.s2)), "")
         shares, means = (dict(zip(frame["model"], frame[name], strict=True)) for name in ("percentile", "random_mean"))
         starts = with_starts(shares)
@@ -101,7 +103,6 @@ class Similarity(Result):
         return " ".join(part for part in (lesson, seen, moved) if part)
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return a row per model with its picture and that of its start, and what is said of the scales."""
         rows = {row["model"]: row for row in frame.to_dict("records")}
         for row in rows.values():
             row |= {"outline": outline(row["histogram"]), "at": across(row["cosine"])}
@@ -112,8 +113,7 @@ class Similarity(Result):
             "scales": partial(scales, {name: rows[name]["random_mean"] for name in with_starts(rows)}),
         }
 
-    def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Return the histograms of random pairs, one below the other, with the cosine of the two; for files alone."""
+    def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:  # for files alone: the page has them in its table
         names = list(frame["model"].unique())
         edges, rows = np.linspace(LOWEST, HIGHEST, BINS + 1), []
         for line, (name, shares, cosine, place) in enumerate(
@@ -145,13 +145,11 @@ class Similarity(Result):
         return [chart(pd.DataFrame(rows), heading, layer=layers, height=60 * len(names) + 30)]
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line per model without the histogram."""
         names = {"percentile": "percentile among random pairs", "random_mean": "mean of random pairs"}
         told = frame["percentile"].map(among_random)
         return titled(frame.drop(columns="histogram").assign(percentile=told)).rename(columns=names)
 
     def answer(self, frame: pd.DataFrame) -> Any:
-        """Return each model's cosine."""
         return dict(zip(frame["model"], frame["cosine"].tolist(), strict=True)) if len(frame) else {}
 
 
@@ -226,13 +224,12 @@ class Pairs(Result):
             return pd.DataFrame({
                 "first": one + 1, "second": other + 1, "s1": [sentences[row] for row in one],
                 "s2": [sentences[row] for row in other], "cosine": cosines,
-                "percentile": percentiles(cosines, session.random_cosines(column, encoder)),
+                "percentile": percentiles(cosines, session.reference.random_cosines(column, encoder)),
             })  # fmt: skip
 
         return stacked(session.each_text(sentences, rows))
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return each model's closest pair, and the pair on which the models differ most."""
         trained = frame[frame["model"].isin(list(with_starts(frame["model"].unique())))]
         closest = trained.loc[trained.groupby("model", sort=False)["cosine"].idxmax()]
         said = f"Most alike: {by_answer({row.model: f'{row.first} and {row.second}' for row in closest.itertuples()})}."
@@ -250,7 +247,6 @@ class Pairs(Result):
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return a square of cells for each model: the value, its tint, and what a pointer reads."""
         sentences = self.lines.splitlines()
         alone = {"cosine": 1.0, "percentile": 100.0}  # of a sentence with itself
         squares = {}
@@ -300,7 +296,7 @@ class Disagreements(Result):
         corpus = session.corpus
         texts, numbers = corpus.texts, corpus.numbers
         rows = np.unique(np.linspace(0, len(texts) - 1, SAMPLED).astype(int))
-        vectors = session.each(session.vectors) if len(texts) > 1 else {}
+        vectors = session.each(corpus.vectors) if len(texts) > 1 else {}
         pairs: dict[tuple[int, int], None] = {}
         for of_model in vectors.values():
             nearest = np.nanargmax(cosines_to_others(of_model, rows), axis=1)
@@ -322,7 +318,6 @@ class Disagreements(Result):
         return stacked(tables)
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return the places of the pair on which the models differ most, in the two models that do."""
         pairs = ranked(frame)
         places = {name: pairs[0]["places"][name] for name in with_starts(frame["model"].unique())}
         if len(places) < 2:
@@ -334,11 +329,9 @@ class Disagreements(Result):
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the pairs on which the models differ most, with each model's place."""
         return {"shown": ranked(frame)[:SHOWN_PAIRS], "starts": with_starts(frame["model"].unique())}
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line per pair with its place in every model."""
         pairs = [(pair.pop("places"), pair) for pair in ranked(frame)]
         return pd.DataFrame(
             {**pair, **{title(name): value for name, value in places.items()}} for places, pair in pairs
@@ -346,10 +339,7 @@ class Disagreements(Result):
 
 
 def ranked(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the pairs, those whose places differ most first: texts, their rows, and the places by model.
-
-    A model before its training counts where it stands alone.
-    """
+    """Return the pairs, those whose places differ most first: texts, their rows, and the places by model."""
     names = list(frame["model"].unique())
     places = frame.pivot(index="pair", columns="model", values="place")[names]
     compared = places[list(with_starts(names))]

@@ -18,7 +18,7 @@ from cse.methods.templates import MANUAL, MEANS, MEANS_OF
 
 if TYPE_CHECKING:
     from cse.app.models.models import Column
-    from cse.app.session import Session
+    from cse.app.state import Session
     from cse.encoder.encoder import Encoder
 
 MAX_TOKENS = 30
@@ -84,7 +84,6 @@ class Tokens(Result):
         return stacked(session.each(rows))
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return how many of the words the template says alone, too, before and after denoising."""
         readers = frame[frame["own"]]
         counts = readers.groupby(["list", "model"])["of_template"].sum()
         parts = [
@@ -94,8 +93,14 @@ class Tokens(Result):
         return f"Words that come from the template, not the sentence: {'; '.join(parts)}." if parts else ""
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the cards of the models that are read at [MASK], and of the others, each with its start."""
-        readings = {name: self.reading(rows) for name, rows in by_models(frame).items()}
+        readings = {
+            name: {
+                "lists": {heading: rows[rows["list"] == key].to_dict("records") for key, heading in LISTS.items()},
+                "filled": filled(rows["template"].iloc[0], self.sentence), "own": rows["own"].iloc[0],
+                "said": doubts(rows.loc[rows["list"] == "denoised", "probability"].max()),
+            }
+            for name, rows in by_models(frame).items()
+        }  # fmt: skip
         cards: dict[bool, list[tuple[str, list[tuple[str, dict[str, Any]]]]]] = {True: [], False: []}
         for name, start in with_starts(readings).items():
             phases = [("", readings[name])]
@@ -107,21 +112,11 @@ class Tokens(Result):
             "top": frame["probability"].max(),
         }  # fmt: skip
 
-    def reading(self, rows: pd.DataFrame) -> dict[str, Any]:
-        """Return a model's three lists, the sentence in its template, and what is said of them."""
-        lists = {heading: rows[rows["list"] == name].to_dict("records") for name, heading in LISTS.items()}
-        return {
-            "lists": lists, "filled": filled(rows["template"].iloc[0], self.sentence), "own": rows["own"].iloc[0],
-            "said": doubts(rows.loc[rows["list"] == "denoised", "probability"].max()),
-        }  # fmt: skip
-
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line per model with the words of its three lists, as PromptBERT's Table 7 has them."""
         words = titled(frame).groupby(["model", "list"], sort=False)["token"]
         return words.agg(", ".join).unstack(sort=False)[list(LISTS)].rename(columns=LISTS).reset_index()
 
     def answer(self, frame: pd.DataFrame) -> Any:
-        """Return each model's three lists of tokens with their probabilities, best first."""
         return {
             name: {
                 key: list(map(list, zip(words["token"].tolist(), words["probability"].tolist(), strict=True)))
@@ -194,7 +189,6 @@ class Template(Result):
         return stacked(session.each(rows))
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return in which models the other template changes the score, by more than chance."""
         gains = frame.drop_duplicates("model").set_index("model")
         sure = gains[(gains["low"] > 0) | (gains["high"] < 0)]
         parts = [
@@ -205,7 +199,6 @@ class Template(Result):
         return f"Your template {', '.join([*parts, rest] if len(sure) < len(gains) else parts)}."
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Return the gain over the own template with its 95 % interval."""
         gains = frame.drop_duplicates("model")[["model", "gain", "low", "high"]]
         names = gains["model"].tolist()
         across = {"y": {"field": "model", "type": "nominal", "sort": None, "title": None},
@@ -217,7 +210,6 @@ class Template(Result):
         return [chart(gains, "Gain of your template over each model's own", layer=layers, height=40 + 24 * len(names))]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return a card per model with its two templates: score, words, and the sentence in them."""
         cards = []
         for name, rows in by_models(frame).items():
             sides = [
@@ -232,7 +224,6 @@ class Template(Result):
         return {"cards": cards, "top": frame["probability"].max()}
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line per model: both scores, the gain and its interval."""
         first = titled(frame[frame["rank"] == 1])
         scores = first.pivot(index="model", columns="side", values="score").loc[first["model"].unique()]
         gains = first.drop_duplicates("model").set_index("model")[["gain", "low", "high"]]
@@ -240,5 +231,4 @@ class Template(Result):
         return scores[["own", "other"]].join(gains).rename(columns=named).reset_index()
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
-        """Return what the scores are."""
         return ["Scores are Spearman × 100 on the demo's 60 graded pairs; the gain has its 95 % interval."]

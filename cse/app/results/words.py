@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from cse.app.models.models import Column
-    from cse.app.session import Session
+    from cse.app.state import Session
     from cse.encoder.encoder import Encoder
 
 MAX_VARIANTS = 20
@@ -77,14 +77,12 @@ class Words(Result):
         return stacked(session.each(rows))
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return the word of each model that draws the sentences together most."""
         trained = frame[frame["model"].isin(list(with_starts(frame["model"].unique())))]
         first = trained.loc[trained.groupby("model", sort=False)["value"].idxmax()]
         words = {row.model: f"“{row.word}”" if row.value > 0 else "no word" for row in first.itertuples()}
         return f"What draws the two together most: {by_answer(words)}."
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return both sentences for each model, cut at the words, which have a value and a tint from -100 to 100."""
         from cse.corpus.words import word_notes
 
         largest, texts = frame["value"].abs().max() or 1.0, (self.s1, self.s2)
@@ -145,13 +143,12 @@ class Changes(Result):
         def rows(column: Column, encoder: Encoder, vectors: np.ndarray) -> pd.DataFrame:
             table = pd.DataFrame(changes, columns=["name", "keeps", "changed"]).astype({"keeps": object})
             table["cosine"] = cosines(vectors[:1].repeat(len(changes), axis=0), vectors[1:])
-            random = session.random_cosines(column, encoder)
+            random = session.reference.random_cosines(column, encoder)
             return table.assign(moved=[displacement(cosine, random) for cosine in table["cosine"]])
 
         return stacked(session.each_text([self.sentence, *(changed for *_, changed in changes)], rows))
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return which models react to the visitor's variants and to the negation."""
         trained = list(with_starts(frame["model"].unique()))
         said = []
         for name, rows in frame[frame["model"].isin(trained)].groupby("name", sort=False):
@@ -161,7 +158,6 @@ class Changes(Result):
         return " ".join(said)
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return a line per change with each model's share and that of its start, and the means."""
         shares = frame.pivot(index="name", columns="model", values="moved").to_dict("index")
         end = next((end for end in ENDS if end >= frame["moved"].max()), ENDS[-1])
         shown = [
@@ -176,7 +172,6 @@ class Changes(Result):
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line per change with every model's share of the way to an unrelated sentence."""
         return wide(frame, "name", "moved")
 
 

@@ -93,10 +93,7 @@ def counted(receive: Receive, limit: int) -> Receive:
 
 
 async def read_body(receive: Receive, bodies: Budget, client: str) -> tuple[bytes, bool]:
-    """Return a request's body, and False if the client disconnected before its end.
-
-    Raises HTTPException if it is too large or too slow, or if unfinished bodies exceed their bound.
-    """
+    """Return a request's body, and False if the client disconnected before its end."""
     body, receive = bytearray(), counted(receive, MAX_BODY)
     try:
         with anyio.fail_after(SECONDS):
@@ -130,10 +127,7 @@ class Uploads:
         self.kept: dict[Path, tuple[int, str, float]] = {}  # size, client and time of arrival
 
     async def answer(self, scope: Scope, receive: Receive, client: str, announced: int) -> Response:
-        """Store an upload and return its path in Gradio's JSON form. Raises HTTPException for a refusal.
-
-        `announced` is the length of the request, 0 if unknown.
-        """
+        """Store an upload and return its path in Gradio's JSON form. Raises HTTPException for a refusal."""
         blocks, folder = scope["app"].get_blocks(), Path(scope["app"].uploaded_file_dir)
         self.clear(blocks)
         with self.budget.held(client, announced or self.limit, "uploads that wait to be read"):

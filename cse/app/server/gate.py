@@ -54,11 +54,7 @@ HUGGING_FACE = "https://huggingface.co https://*.huggingface.co https://*.hf.spa
 
 @dataclass(frozen=True)
 class Gate:
-    """An ASGI middleware of a Gradio app that serves `names`. It puts the `Client` of a request into its scope.
-
-    The owner's uploads have bounds of their own. Refusals are JSON with one line, `detail`; those of uploads are plain
-    text.
-    """
+    """An ASGI middleware of a Gradio app that serves `names`. It puts the `Client` of a request into its scope."""
 
     app: Callable[[Scope, Receive, Send], Awaitable[None]]
     names: Names
@@ -92,14 +88,14 @@ class Gate:
                 stack.enter_context(held)
                 answer, receive = await self.inspected(scope, receive, client)
             except HTTPException as error:
-                answer = refused(error, plain=path_of(scope) == UPLOAD)
+                detail = error.detail if isinstance(error.detail, dict) else {"detail": error.detail}
+                answer = JSONResponse(detail, error.status_code, error.headers)
+                if path_of(scope) == UPLOAD:  # the page shows it as it is
+                    answer = PlainTextResponse(error.detail, error.status_code, error.headers)
             await (answer or self.app)(scope, receive, send_with_headers)
 
     async def inspected(self, scope: Scope, receive: Receive, client: Client) -> tuple[Response | None, Receive]:
-        """Return the answer to a request that needs no app, or None, and the app's `receive`.
-
-        Raises HTTPException for a request that is refused.
-        """
+        """Return the answer to a request that needs no app, or None, and the app's `receive`."""
         headers, blocks, path = Headers(scope=scope), scope["app"].get_blocks(), path_of(scope)
         self.names.check(headers.get("host", ""), headers.get("origin"), blocks.share_url)
         sessions = QueryParams(scope["query_string"]).getlist(SESSION)
@@ -159,14 +155,6 @@ def path_of(scope: Scope) -> str:
     return str(scope["path"]).partition(API)[2].strip("/")
 
 
-def refused(error: HTTPException, *, plain: bool) -> Response:
-    """Return the response of one line to a refused request; `plain` for an upload, which the page shows as it is."""
-    if plain:
-        return PlainTextResponse(error.detail, error.status_code, error.headers)
-    content = error.detail if isinstance(error.detail, dict) else {"detail": error.detail}
-    return JSONResponse(content, error.status_code, error.headers)
-
-
 def security_headers(public: bool) -> dict[str, str]:
     """Return a server's headers; Hugging Face's pages may frame a `public` Space."""
     policy = {**SOURCES, "frame-ancestors": HUGGING_FACE if public else "'none'"}
@@ -185,10 +173,7 @@ def check_session(name: Any) -> None:
 
 
 def invalid(line: str) -> HTTPException:
-    """Return the refusal of a call in the form of Gradio's validation errors, which its clients show.
-
-    A lone surrogate, which JSON can contain but UTF-8 cannot encode, becomes `?`.
-    """
+    """Return the refusal of a call in the form of Gradio's validation errors, which its clients show."""
     line = line.encode("utf-8", "replace").decode()
     detail: Any = {"__type__": "validate", "is_valid": False, "message": line, "parameter_name": "the call"}
     detail = {"detail": [detail], "error": line}
@@ -196,10 +181,7 @@ def invalid(line: str) -> HTTPException:
 
 
 def checked_call(blocks: gr.Blocks, path: str, body: bytes) -> bytes:
-    """Return the body of a call, with the defaults of the last values that it leaves out; other bodies as they are.
-
-    `path` is the part after `API`. Raises HTTPException for a call without an answer.
-    """
+    """Return the body of a call, with the defaults of the last values that it leaves out; other bodies as they are."""
     kind, _, name = path.partition("/")
     if kind == "stream":  # Gradio would replace the values of a waiting call by unchecked ones
         raise HTTPException(HTTPStatus.NOT_FOUND, "No part of this app takes streams; call an endpoint.")
@@ -214,7 +196,11 @@ def checked_call(blocks: gr.Blocks, path: str, body: bytes) -> bytes:
         return body
     function = called_function(blocks, kind, name.removeprefix("v2/"), sent)
     if name.startswith("v2/"):
-        check_names(function, sent)
+        known = parameters_of(function)
+        wrong = [f"{name[:60]} is none of them" for name in sent if name not in known]
+        wrong += [f"{name} is missing" for name in known if known[name].default is REQUIRED and name not in sent]
+        if wrong:
+            raise invalid(f"/{function.api_name} takes {', '.join(known) or 'no values'}; {wrong[0]}.")
         return body
     values = sent.get("data")
     if not isinstance(values, list):
@@ -248,15 +234,6 @@ def called_function(blocks: gr.Blocks, kind: str, name: str, sent: dict[str, Any
 def parameters_of(function: BlockFunction) -> Mapping[str, inspect.Parameter]:
     """Return the parameters of an endpoint's function by name."""
     return inspect.signature(function.fn).parameters if callable(function.fn) else {}
-
-
-def check_names(function: BlockFunction, sent: dict[str, Any]) -> None:
-    """Raise HTTPException if a named value is missing or unknown."""
-    known = parameters_of(function)
-    wrong = [f"{name[:60]} is none of them" for name in sent if name not in known]
-    wrong += [f"{name} is missing" for name in known if known[name].default is REQUIRED and name not in sent]
-    if wrong:
-        raise invalid(f"/{function.api_name} takes {', '.join(known) or 'no values'}; {wrong[0]}.")
 
 
 def check_values(function: BlockFunction, values: list[Any]) -> None:

@@ -12,7 +12,6 @@ const CORNERS = {
 const TINTS = {  // least, middle and most
   light: [[122, 137, 160], [210, 92, 25], [105, 0, 55]], dark: [[100, 118, 145], [232, 138, 62], [255, 236, 140]],
 };
-const FIFTHS = 5;  // of an ordered colouring, beside none
 const MAX_SCALE = 24, MARGIN = 0.04;  // around the points
 const ALPHA = 0.9, FAINT = 0.1;  // of a point, and of one that a filter leaves out
 const MANY = 400, CROWD = 3000;  // points, which are drawn smaller
@@ -30,7 +29,7 @@ const state = {
   filters: [],     // {kind, title, points}, the newest last
   lassoing: false, // the next drag is a lasso
 };
-let models = [], columns = [], lengths = [];
+let models = [], columns = [];
 let panes = [], parts = {};  // the maps side by side: {map, canvas, frame, tip, names}
 let painted = {names: [], of: () => []}, visible = new Uint8Array(0);  // 1 for the points that all filters have
 let view = {scale: 1, x: 0, y: 0}, extent = [];  // what is seen, for all maps; and where the points are, across and down
@@ -88,25 +87,13 @@ function colour(entry) {
   return `rgb(${one.map((part, place) => Math.round(part + (other[place] - part) * (at - from))).join(' ')})`;
 }
 
-const round = entry => (painted.rounds ? Math.floor(entry / props.value.colours.light.length) : 0);
-const shape = entry => SHAPES[painted.ordered ? Number(entry === painted.missing) : (entry + round(entry)) % SHAPES.length];
-
 function mark(context, entry, x, y, wide) {
-  const corners = CORNERS[shape(entry)];
+  const round = painted.rounds ? Math.floor(entry / props.value.colours.light.length) : 0;
+  const corners = CORNERS[SHAPES[painted.ordered ? Number(entry === painted.missing) : (entry + round) % SHAPES.length]];
   context.beginPath();
   if (corners) corners.forEach(([right, down]) => context.lineTo(x + right * wide, y + down * wide));
   else context.arc(x, y, wide, 0, 7);
   context.fill();
-}
-
-// Fifths of the texts by their length in characters; equal lengths stay together.
-function byLength() {
-  const sorted = [...lengths].sort((one, other) => one - other);
-  const last = step => sorted[Math.ceil((step + 1) * sorted.length / FIFTHS) - 1];
-  const ends = [...new Set(Array.from({length: FIFTHS}, (_, step) => last(step)))];
-  const names = ends.map((end, place) => (place ? `${ends[place - 1] + 1} to ${end} characters` : `up to ${end} characters`));
-  const of = lengths.map(length => ends.findIndex(end => length <= end));
-  return {names, of: () => of, ordered: true};
 }
 
 function byDisagreement() {
@@ -122,7 +109,6 @@ function paint() {
     ...columns.map(({title, names, of, missing, ordered}) => [
       title, title, () => ({names, of: () => of, named: !ordered, ordered, missing}),
     ]),
-    ['length', 'Length', byLength],
     ...(panes.length > 1 ? [['differing', 'Disagreement', byDisagreement]] : []),
   ];
   const [key, , make] = all.find(([name]) => name === state.by) || all[0];
@@ -414,7 +400,6 @@ function update() {
     return showPinned();
   }
   const others = texts !== drawnTexts, request = `${value.request} ${value.pin} ${value.shown} ${value.colour}`;
-  lengths = words(value.lengths);
   columns = value.columns.map(column => ({...column, of: bytes(column.of)}));
   models = value.maps.map(read);
   measureExtent();

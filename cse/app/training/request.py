@@ -110,10 +110,7 @@ class TrainingRequest:
     saved: tuple[str, str, str] = SOURCE
 
     def words(self, output: str = MODEL, *, finish: bool = False, source: tuple[str, str, str] = SOURCE) -> list[str]:
-        """Return the command's words after `cse`, run in the folder of the file `source`, with its columns.
-
-        With `finish` it publishes what an interrupted adaptation has, without another stage.
-        """
+        """Return the command's words after `cse`, run in the folder of the file `source`, with its columns."""
         file, text, label = source
         shared: dict[str, Any] = {"backbone": self.start, "column": text, "output": output}
         if self.method == ADAPT:
@@ -165,10 +162,7 @@ def checked(
     corpus: str = "", start: str = BACKBONE, pooling: str | None = None, minutes: Any = None, purpose: Any = BOTH,
     saved: tuple[str, str, str] = SOURCE,
 ) -> TrainingRequest:  # fmt: skip
-    """Return a request within the rules of the server.
-
-    Raises FieldError for a wrong value, ValueError if the server does not train and for texts that cannot be used.
-    """
+    """Return a request within the rules of the server."""
     rules.check()
     validation.one_of(method, "The method", METHODS)
     if len(texts) > rules.texts:
@@ -182,13 +176,8 @@ def checked(
     if len(label) > MAX_NAME:
         raise validation.FieldError("The name", f"The name has {len(label)} characters; give at most {MAX_NAME}.")
     limit = validation.between(rules.minutes if minutes is None else minutes, "Minutes", 1, rules.minutes)
-    aim, judging = validation.one_of(purpose, "What for", PURPOSES), usable(labels)
+    aim, known = validation.one_of(purpose, "What for", PURPOSES), [label for label in labels or () if label]
+    judging = labels if 1 < len(set(known)) <= len(known) // REPEATED else None  # several, each of some texts
     if aim == GROUPS and judging is None:
         raise validation.FieldError("What for", "Grouping is measured by labels, and this corpus has none that repeat.")
     return TrainingRequest(label, method, texts, judging, corpus, start, pooling, limit, aim, saved)
-
-
-def usable(labels: Sequence[str] | None) -> Sequence[str] | None:
-    """Return the labels if they can judge a model: several, and each of `REPEATED` texts in the mean."""
-    known = [label for label in labels or () if label]
-    return labels if 1 < len(set(known)) <= len(known) // REPEATED else None

@@ -50,7 +50,6 @@ class CommandProcess:
     """
 
     def __init__(self, words: Sequence[str], folder: Path) -> None:
-        """Start the command. Raises OSError if the system cannot."""
         self.lines: deque[str] = deque(maxlen=MAX_LINES)
         self._process = start_command(
             words, environment(folder), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -120,10 +119,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Progress:
-    """Steps done and those of the whole run, 0 while they are unknown, and the finished `stages` of an adaptation.
-
-    `rate` is the time of a step in seconds.
-    """
+    """Steps done and those of the whole run, 0 while they are unknown, and the finished `stages` of an adaptation."""
 
     step: int = 0
     steps: int = 0
@@ -206,7 +202,6 @@ class Training:
     """A training in a private `folder`; `progress`, `failure` and `outcome` are the newest known."""
 
     def __init__(self, request: TrainingRequest, folder: Path) -> None:
-        """Write the texts. Raises OSError if it cannot."""
         self.request, self.folder = request, folder
         self.state, self.failure, self.seconds = State.STOPPED, "", 0.0
         self.lines: Sequence[str] = ()
@@ -225,14 +220,9 @@ class Training:
         return self.state is State.RUNNING
 
     @property
-    def stopped(self) -> bool:
-        """True if it has ended after it was asked to."""
-        return self._stopping.is_set() and not self.running
-
-    @property
     def stopping(self) -> bool:
-        """True if it was told to end, and has not yet."""
-        return self.running and self._stopping.is_set()
+        """True if it was told to end, also after that."""
+        return self._stopping.is_set()
 
     @property
     def asks(self) -> str:
@@ -266,10 +256,7 @@ class Training:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def archive(self, made: Made) -> Path:
-        """Return a .zip of a model that it made, written at the first call, without other models within its folder.
-
-        Raises OSError if it cannot.
-        """
+        """Return a .zip of a model that it made, written at the first call, without other models within its folder."""
         target = self.folder / f"{self.request.slug}{'' if made.folder.name == MODEL else f'-{made.folder.name}'}.zip"
         partial = target.with_suffix(".writing")
         with self._lock:
@@ -285,8 +272,7 @@ class Training:
             finally:
                 partial.unlink(missing_ok=True)
 
-    def _published(self) -> bool:
-        """True if the command has published its result, which it does in one step."""
+    def _published(self) -> bool:  # which the command does in one step
         return (self.folder / MODEL).is_dir()
 
     def _run(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path, PurePosixPath
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any
 
 from cse.app.models.recent import Bounds, Recent, current_client
 from cse.app.training.request import CLOSED, MAX_NAME, OPTION, Made, Rules, TrainingRequest
@@ -32,13 +32,6 @@ FOLDERS_REFUSED = f"Folders are for the owner of this server: open the address t
 ARCHIVES_REFUSED = f"Models are taken from the owner of this server, and with its option {OPTION} from everyone."
 
 
-class Unpacked(NamedTuple):
-    """An unpacked model, and the folder to delete with it."""
-
-    made: Made
-    folder: Path
-
-
 class Trainings:
     """Trainings and uploaded models in memory, their files in a folder; thread-safe."""
 
@@ -49,10 +42,6 @@ class Trainings:
         clock: Callable[[], float] = time.monotonic,
         owner: Rules | None = None,
     ) -> None:
-        """`rules` are those of visitors, `owner` those of the server's owner, by default the same.
-
-        `root` is where their folder is made; by default the server's run folder.
-        """
         self.visitors, self.owner = rules, owner or rules
         self._root, self._lock, self._numbers = root, RLock(), count()
         self.folder: Path | None = None  # made when it is first needed
@@ -64,8 +53,8 @@ class Trainings:
             )
             for those in (self.visitors, self.owner)
         }  # fmt: skip
-        self._uploaded: Recent[Unpacked] = Recent(
-            MAX_UPLOADED, dropped=lambda model: shutil.rmtree(model.folder, ignore_errors=True)
+        self._uploaded: Recent[tuple[Made, Path]] = Recent(  # with the folder to delete
+            MAX_UPLOADED, dropped=lambda model: shutil.rmtree(model[1], ignore_errors=True)
         )
 
     @property
@@ -123,7 +112,7 @@ class Trainings:
         """Return the models of a key, the newest first, each with the request that made it; uploaded ones have none."""
         finished = [(training, training.outcome) for training in self.of(key) if training.outcome]
         trained = [(made, training.request) for training, outcome in finished for made in outcome.models]
-        uploaded = [entry.value.made for (owner, _), entry in self._uploaded.entries() if owner == key]
+        uploaded = [entry.value[0] for (owner, _), entry in self._uploaded.entries() if owner == key]
         return [*trained, *((made, None) for made in uploaded)]
 
     def archive(self, key: Any, name: Any) -> Path:
@@ -135,10 +124,7 @@ class Trainings:
         raise ValueError("There is no such model of yours on this server any more; train it again.")
 
     def unpack(self, key: Any, archive: Path) -> Made:
-        """Unpack a visitor's model and delete the archive.
-
-        Raises ValueError if the server takes none, and for an invalid key or archive.
-        """
+        """Unpack a visitor's model and delete the archive."""
         try:
             if not self.rules.allowed:
                 raise ValueError(ARCHIVES_REFUSED)
@@ -148,7 +134,7 @@ class Trainings:
         finally:
             archive.unlink(missing_ok=True)
         made = Made(archive.stem.strip()[:MAX_NAME] or "my model", unpacked)
-        self._uploaded.put((key, next(self._numbers)), Unpacked(made, folder))
+        self._uploaded.put((key, next(self._numbers)), (made, folder))
         return made
 
     def local_model(self, path: Any) -> Made:
