@@ -361,7 +361,6 @@ def bench_recipes(
     output: Trials,
     data: Labelled,
     model: Models,
-    pairs: Pairs = None,
     fit: Annotated[int, typer.Option(min=300, help="Texts that each recipe sees.")] = 3800,
     scored: Scored = 1200,
     seconds: Annotated[float, typer.Option(min=1, help="Processor time of each training.")] = 30,
@@ -383,7 +382,7 @@ def bench_recipes(
             for each in model:
                 start, _, pooling = each.partition(":")
                 trial = Trial(start, pooling or None, seconds, seed)
-                row = measure(file, trial, chosen, output, fit=fit, scored=scored, pairs=pairs)
+                row = measure(file, trial, chosen, output, fit=fit, scored=scored)
                 log(f"{row['texts']}, {row['start']}, seed {seed}: {row['scores']}")
     rows = rows_of(output)
     _print(json_output, {"trials": len(rows)} | {name: summary(rows, name) for name in MEASURES})

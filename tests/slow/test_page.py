@@ -127,6 +127,27 @@ def test_the_first_result_of_every_place_is_above_the_fold_and_nothing_is_wider_
             assert page.evaluate("document.documentElement.scrollWidth") <= size[0], (tab, size)
 
 
+def test_what_is_shown_is_saved_and_a_link_opens_it_again(page, browser, url, tmp_path):
+    open_tab(page, "Search")
+    page.get_by_label("Query").fill("The orchestra played")
+    page.wait_for_url("**q=The+orchestra+played**")
+    found = page.locator("#search tbody tr").evaluate_all(
+        "rows => rows.map(row => row.innerText.match(/row (\\d+)/)[1])"
+    )
+    share = panel(page, "share")
+    share.get_by_label("As", exact=True).click()
+    page.get_by_role("option", name="Table (CSV)").click()
+    with page.expect_download() as saving:
+        share.get_by_role("button", name="Save", exact=True).click()
+    saving.value.save_as(tmp_path / "saved.csv")
+    with (tmp_path / "saved.csv").open(encoding="utf-8") as file:
+        assert {row["row"] for row in csv.DictReader(file)} == set(found)
+    address = page.url
+    with watched(browser, address, width=1280, height=720) as other:
+        expect(other.get_by_label("Query")).to_have_value("The orchestra played")
+        expect(other.locator("#search tbody th")).to_have_count(len(found))
+
+
 def test_typing_asks_after_a_pause_and_back_returns(page):
     open_tab(page, "Search")
     query = page.get_by_label("Query")
@@ -165,27 +186,6 @@ def test_a_second_back_before_the_first_is_shown_leads_two_places_back(page):
     assert "tab=search" in page.url
     page.go_forward()
     expect(page.get_by_role("tab", name="Tokens")).to_have_attribute("aria-selected", "true")
-
-
-def test_what_is_shown_is_saved_and_a_link_opens_it_again(page, browser, url, tmp_path):
-    open_tab(page, "Search")
-    page.get_by_label("Query").fill("The orchestra played")
-    page.wait_for_url("**q=The+orchestra+played**")
-    found = page.locator("#search tbody tr").evaluate_all(
-        "rows => rows.map(row => row.innerText.match(/row (\\d+)/)[1])"
-    )
-    share = panel(page, "share")
-    share.get_by_label("As", exact=True).click()
-    page.get_by_role("option", name="Table (CSV)").click()
-    with page.expect_download() as saving:
-        share.get_by_role("button", name="Save", exact=True).click()
-    saving.value.save_as(tmp_path / "saved.csv")
-    with (tmp_path / "saved.csv").open(encoding="utf-8") as file:
-        assert {row["row"] for row in csv.DictReader(file)} == set(found)
-    address = page.url
-    with watched(browser, address, width=1280, height=720) as other:
-        expect(other.get_by_label("Query")).to_have_value("The orchestra played")
-        expect(other.locator("#search tbody th")).to_have_count(len(found))
 
 
 TYPED_AND_PRESSED = """(field, link) => {
