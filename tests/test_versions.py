@@ -39,7 +39,6 @@ def test_the_bounds_are_those_of_pyproject():
 @pytest.mark.parametrize(
     ("packages", "optional", "line"),
     [
-        (["typer-0.12.5"], (), "too old: typer 0.12.5; run: pip install 'typer>=0.19.0'"),
         (["torch-2.7.1+cpu"], (), "too old: torch 2.7.1; run: pip install 'torch>=2.8.0'"),
         (["faiss_cpu-1.10.0", "scikit_learn-1.4.2"], (),
          "too old: faiss-cpu 1.10.0, scikit-learn 1.4.2; run: pip install 'faiss-cpu>=1.11.0' 'scikit-learn>=1.5.0'"),
@@ -69,10 +68,8 @@ def test_models_and_trainings_are_not_opened_with_it(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "package"),
     [
-        (["-m", "cse.commands", "--help"], "typer-0.12.5"),
         (["-m", "scripts.search", "--help"], "typer-0.12.5"),
         (["app.py", "--port", "1"], "gradio-6.2.0"),
-        (["-m", "cse.commands", "app"], "gradio-6.2.0"),
     ],
     ids=str,
 )

@@ -152,7 +152,6 @@ def bench_train(
     method: Annotated[list[str] | None, typer.Option(help="Methods, the four bundled ones unless named.")] = None,
     backbone: Annotated[str, typer.Option(help="Folder or hub id of a masked language model.")] = "bundled",
     batch_size: Annotated[int, typer.Option(min=2)] = 64,
-    max_length: Annotated[int, typer.Option(min=4, help="Tokens kept of a sentence.")] = 32,
     chunk: Annotated[int | None, typer.Option(min=1, help="Rows at a time, computed twice.")] = None,
     against: Annotated[str | None, typer.Option(help="sentence-transformers: steps of its trainer too.")] = None,
     precision: Annotated[str, typer.Option(help="auto, no or bf16.")] = "no",
@@ -170,7 +169,7 @@ def bench_train(
 
     check_choice("precision", precision, PRECISIONS)
     check_choice("against", against, (PEER,))
-    settings = {"batch_size": batch_size, "max_length": max_length, "chunk": chunk}
+    settings = {"batch_size": batch_size, "max_length": 32, "chunk": chunk}
     methods = method or ["simcse", "promptbert", "dcpcse", "conpvp"]
     requests = [TrainRequest(each, data, backbone, settings=settings) for each in methods]
     speed = measure_training(requests, precision, against, rounds)
@@ -232,17 +231,13 @@ def bench_host(
 
 
 def bench_search(
-    index: Annotated[Path | None, typer.Option(help="Index folder; one of random vectors without it.")] = None,
-    rows: Annotated[int, typer.Option(min=1, help="Random vectors.")] = 100_000,
-    dimension: Annotated[int, typer.Option(min=1, help="Their dimensions.")] = 384,
-    factory: Annotated[str, typer.Option(help="FAISS factory of theirs.")] = "Flat",
-    queries: Annotated[int, typer.Option(min=1, help="Random queries, one after another.")] = 200,
-    k: Annotated[int, typer.Option("-k", min=1, help="Sentences found for each.")] = 10,
+    rows: Annotated[int, typer.Option(min=10, help="Random vectors of 384 dimensions.")] = 100_000,
+    factory: Annotated[str, typer.Option(help="A FAISS factory.")] = "Flat",
     rounds: Rounds = 5,
     cpu_time: CpuTime = False,
     json_output: Json = False,
 ) -> None:
-    """Search an index again and again: by FAISS alone, by `search`, and by `hits`, which gives the sentences.
+    """Search an index for 200 queries, again and again: by FAISS alone, by `search`, by `hits`, which gives the texts.
 
     Example: python -m tests.bench search --factory HNSW32,Flat --rows 20000
     """
@@ -251,27 +246,23 @@ def bench_search(
 
     import numpy as np
 
-    from index import VectorIndex
-    from tests.bench.index import directions, random_index, searches
+    from tests.bench.index import DIMENSION, QUERIES, directions, random_index, searches
     from tests.bench.timing import beside_first
 
     with tempfile.TemporaryDirectory() as folder:
-        place = index or Path(folder) / "index"
-        opened = VectorIndex.load(index) if index else random_index(rows, dimension, factory, place)
-        asked = directions(np.random.default_rng(), queries, opened.manifest.dimension)
+        place = Path(folder) / "index"
+        opened = random_index(rows, factory, place)
+        asked = directions(np.random.default_rng(), QUERIES, DIMENSION)
         clock = time.process_time if cpu_time else time.perf_counter
-        figures = beside_first(searches(opened, place, asked, k), queries, rounds, clock)
-    built = opened.manifest
-    _print(json_output, {"factory": built.factory, "sentences": built.count, "k": k, "works": figures})
+        figures = beside_first(searches(opened, place, asked), QUERIES, rounds, clock)
+    _print(json_output, {"factory": factory, "sentences": rows, "works": figures})
 
 
 def bench_index(
     store: Annotated[str | None, typer.Option(help="milvus://HOST:PORT/COLLECTION beside a folder; deleted.")] = None,
-    vectors: Annotated[Path | None, typer.Option(help="A .npy of scripts.encode; random ones without it.")] = None,
     model: Annotated[str | None, typer.Option(help="Index sentences, beside encoding them alone.")] = None,
     texts: Texts = None,
     rows: Annotated[int, typer.Option(min=1, help="Random vectors, or the most sentences, to index.")] = 20_000,
-    dimension: Annotated[int, typer.Option(min=1, help="Of random vectors.")] = 384,
     factory: Annotated[list[str] | None, typer.Option(help="FAISS factories, Flat unless named.")] = None,
     rounds: Rounds = 3,
     json_output: Json = False,
@@ -284,7 +275,7 @@ def bench_index(
 
     import numpy as np
 
-    from tests.bench.index import QUERIES, directions, encoding_works, measure
+    from tests.bench.index import DIMENSION, QUERIES, directions, encoding_works, measure
 
     factories = factory or ["Flat"]
     if model is not None:
@@ -296,18 +287,16 @@ def bench_index(
         figures = beside_first(encoding_works(sample, cse.load(model).encode, factories), len(sample), rounds)
         _print(json_output, {"sentences": len(sample), "works": figures})
         return
-    given = np.load(vectors) if vectors else directions(np.random.default_rng(0), rows + QUERIES, dimension)
-    found = [speed for each in factories for speed in measure(given, each, store, rounds)]
+    vectors = directions(np.random.default_rng(0), rows + QUERIES, DIMENSION)
+    found = [speed for each in factories for speed in measure(vectors, each, store, rounds)]
     _print(json_output, {"speeds": [asdict(speed) for speed in found]})
 
 
 def bench_memory(
     rows: Annotated[list[int] | None, typer.Option(min=1, help="Texts to index; repeatable.")] = None,
-    factory: Annotated[str, typer.Option(help="A FAISS factory.")] = "IVF1024,SQ8",
-    dimension: Annotated[int, typer.Option(min=1)] = 384,
     json_output: Json = False,
 ) -> None:
-    """Build indexes of texts, encoded by a table of static embeddings, and report the most memory that a build held.
+    """Build IVF1024,SQ8 of texts, encoded by a table of static embeddings: the most memory that a build held.
 
     Example: python -m tests.bench memory --rows 50000 --rows 200000
     """
@@ -319,9 +308,9 @@ def bench_memory(
     peaks = []
     for count in rows or [50_000, 200_000]:
         with tempfile.TemporaryDirectory() as folder:
-            peaks.append(asdict(measure(Path(folder), count, factory, dimension)))
+            peaks.append(asdict(measure(Path(folder), count)))
             log(str(peaks[-1]))
-    _print(json_output, {"factory": factory, "dimension": dimension, "builds": peaks})
+    _print(json_output, {"builds": peaks})
 
 
 def bench_adapt(
@@ -361,7 +350,6 @@ def bench_recipes(
     output: Trials,
     data: Labelled,
     model: Models,
-    pairs: Pairs = None,
     fit: Annotated[int, typer.Option(min=300, help="Texts that each recipe sees.")] = 3800,
     scored: Scored = 1200,
     seconds: Annotated[float, typer.Option(min=1, help="Processor time of each training.")] = 30,
@@ -383,7 +371,7 @@ def bench_recipes(
             for each in model:
                 start, _, pooling = each.partition(":")
                 trial = Trial(start, pooling or None, seconds, seed)
-                row = measure(file, trial, chosen, output, fit=fit, scored=scored, pairs=pairs)
+                row = measure(file, trial, chosen, output, fit=fit, scored=scored)
                 log(f"{row['texts']}, {row['start']}, seed {seed}: {row['scores']}")
     rows = rows_of(output)
     _print(json_output, {"trials": len(rows)} | {name: summary(rows, name) for name in MEASURES})
@@ -394,7 +382,6 @@ def bench_finding(
     data: Annotated[list[Path], typer.Option(help="A folder of a retrieval set; repeatable.")],
     model: Models,
     cheap: Annotated[bool, typer.Option("--cheap", help="Leave out the candidates that take minutes.")] = False,
-    seeds: Seeds = 1,
     json_output: Json = False,
 ) -> None:
     """Try all of `adapt` on the documents of retrieval sets: do known items order its candidates as nDCG@10 does?
@@ -403,8 +390,7 @@ def bench_finding(
     """
     from tests.bench.finding import measure, summary
 
-    trials = [(folder, start, seed, output, log, cheap) for seed in range(seeds) for folder in data for start in model]
-    rows = [measure(*trial) for trial in trials]
+    rows = [measure(folder, start, 0, output, log, cheap) for folder in data for start in model]
     _print(json_output, {"trials": rows, "known items": summary(rows)})
 
 

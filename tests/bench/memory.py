@@ -15,6 +15,7 @@ from safetensors.numpy import save_file
 
 BACKBONE = Path(__file__).parents[2] / "cse" / "bundled" / "backbone"
 WORDS = "the of parcel late invoice wrong card declined printer stopped login fails since today please help".split()
+DIMENSION = 384
 LENGTH = 10  # words of a text, with its number
 
 
@@ -29,11 +30,11 @@ class Peak:
     peak_bytes: int
 
 
-def static_model(folder: Path, dimension: int, seed: int) -> Path:
+def static_model(folder: Path, seed: int) -> Path:
     """Write a table of random static embeddings over the bundled vocabulary, in the layout of model2vec."""
     folder.mkdir()
     tokens = json.loads((BACKBONE / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
-    rows = np.random.default_rng(seed).standard_normal((len(tokens), dimension)).astype(np.float32)
+    rows = np.random.default_rng(seed).standard_normal((len(tokens), DIMENSION)).astype(np.float32)
     save_file({"embeddings": rows}, folder / "model.safetensors")
     (folder / "tokenizer.json").write_bytes((BACKBONE / "tokenizer.json").read_bytes())
     (folder / "config.json").write_text(json.dumps({"model_type": "model2vec", "normalize": True}), encoding="utf-8")
@@ -48,12 +49,12 @@ def write_texts(path: Path, count: int, seed: int) -> None:
             file.write(f"{' '.join(WORDS[word] for word in words)} {number}\n")
 
 
-def measure(folder: Path, count: int, factory: str, dimension: int, seed: int = 42) -> Peak:
+def measure(folder: Path, count: int, seed: int = 42) -> Peak:
     """Build the index of `count` texts in a process of its own, in an empty `folder`."""
     texts, output = folder / "texts.txt", folder / "index"
     write_texts(texts, count, seed)
-    model = static_model(folder / "model", dimension, seed)
-    words = ["scripts.build_index", texts, "--model", model, "--output", output, "--factory", factory]
+    model = static_model(folder / "model", seed)
+    words = ["scripts.build_index", texts, "--model", model, "--output", output, "--factory", "IVF1024,SQ8"]
     started = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-m", *map(str, words)], stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -61,4 +62,4 @@ def measure(folder: Path, count: int, factory: str, dimension: int, seed: int = 
         raise ValueError(f"the build of {count:,} texts failed with status {status}")
     seconds = time.perf_counter() - started
     kilobyte = 1 if sys.platform == "darwin" else 1024
-    return Peak(count, texts.stat().st_size, 4 * dimension * count, round(seconds, 1), usage.ru_maxrss * kilobyte)
+    return Peak(count, texts.stat().st_size, 4 * DIMENSION * count, round(seconds, 1), usage.ru_maxrss * kilobyte)

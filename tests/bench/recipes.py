@@ -4,7 +4,7 @@ The recipes are those of sentence-transformers, SimCSE and TSDAE (Wang et al. 20
 SimCSE batches of 128, 32 tokens, rate 5e-5, every text its own positive; TSDAE batches of 8, rate 3e-5, six of ten
 words deleted (split at spaces), decoder tied. The rate is constant. They are scored after one pass over the texts, as
 in the examples, and when their processor time is over. Beside them is what this project offers for a user's texts:
-principal components, the same after masked language modelling, the whole of `adapt`, and smoothing.
+principal components, the whole of `adapt`, and smoothing.
 """
 
 from __future__ import annotations
@@ -22,11 +22,9 @@ import numpy as np
 import cse
 from cse.adaptation.adapt import AdaptRequest, adapt
 from cse.adaptation.choice import START
-from cse.adaptation.facts import LANGUAGE_STEPS, learn_language, split
+from cse.adaptation.facts import split
 from cse.corpus import Corpus
-from cse.corpus.supervised import scored_pairs
 from cse.evaluation.clustering import label_scores
-from cse.evaluation.metrics import spearman
 from cse.vectors import smoothed
 from tests.bench.adapt import labelled_texts
 from tests.support.fitted_models import project
@@ -41,7 +39,7 @@ PASS, END = "one pass", "end"
 NEIGHBOURS = 10  # that smoothing mixes
 ADAPT_SHARE = 2.0  # time of `adapt` by the clock, in the processor time of a training
 LONG_SHARE = 20.0  # the same where it is to train, too
-MEASURES = ("neighbours", "nmi", "ndcg@10", "sts")
+MEASURES = ("neighbours", "nmi", "ndcg@10")
 
 
 @dataclass(frozen=True)
@@ -75,13 +73,12 @@ Way = Callable[[Trial, Corpus, Callable[[Encode], Scores]], dict[str, Any]]
 
 
 def measure(
-    file: Path, trial: Trial, ways: Mapping[str, Way], output: Path, *, fit: int, scored: int, pairs: Path | None = None
+    file: Path, trial: Trial, ways: Mapping[str, Way], output: Path, *, fit: int, scored: int
 ) -> dict[str, Any]:
     """Return a row of scores and processor seconds of the start and of each way, by name.
 
-    `fit` texts of a file of label<TAB>text lines are seen, `scored` others score; `pairs` are graded pairs. What is not
-    yet in the row of `output` is measured, and the row is written there after each. Raises ValueError if there are
-    fewer texts than that many.
+    `fit` texts of a file of label<TAB>text lines are seen, `scored` others score. What is not yet in the row of
+    `output` is measured, and the row is written there after each. Raises ValueError if there are fewer texts.
     """
     key = {
         "texts": file.parent.name if file.stem == "train" else file.stem, "seed": trial.seed,
@@ -99,18 +96,15 @@ def measure(
     order = np.random.default_rng(trial.seed).permutation(len(rows))
     held, seen = (rows.take(part) for part in (order[:scored], order[scored:]))
     for name, way in missing.items():
-        found[name] = way(trial, seen, lambda encode: score(encode, held, pairs))
+        found[name] = way(trial, seen, lambda encode: score(encode, held))
         with output.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps({**key, "scores": found}) + "\n")
     return {**key, "scores": found}
 
 
-def score(encode: Encode, rows: Corpus, pairs: Path | None = None) -> Scores:
-    """Return the agreement of vectors with labels, and `sts`, Spearman's correlation on graded pairs, both x 100."""
-    found = label_scores(np.asarray(encode(rows.sentences)), rows.labels)
-    if pairs is not None:
-        found["sts"] = round(spearman(encode, scored_pairs(pairs)), 2)
-    return found
+def score(encode: Encode, rows: Corpus) -> Scores:
+    """Return the agreement of vectors with labels x 100."""
+    return label_scores(np.asarray(encode(rows.sentences)), rows.labels)
 
 
 def rows_of(output: Path) -> list[dict[str, Any]]:
@@ -227,34 +221,19 @@ def _start(trial: Trial) -> SentenceTransformer:
     return SentenceTransformer(modules=[backbone, pooling], device="cpu")
 
 
-def projection(language: bool = False) -> Way:
-    """Return the way that projects on principal components, with `language` after masked language modelling.
-
-    Both see four fifths of the texts, as in `adapt`.
-    """
-
-    def way(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
-        with tempfile.TemporaryDirectory() as folder:
-            began, start = time.process_time(), trial.start
-            learned, output, fitted = (
-                Path(folder) / "language",
-                Path(folder) / "adapted",
-                split(seen, trial.seed)[1].sentences,
-            )
-            if language:
-                start = learn_language(start, fitted, learned, steps=LANGUAGE_STEPS, seed=trial.seed)
-            project(start, fitted, output, pooling=trial.pooling)
-            spent = time.process_time() - began
-            return {END: scores(cse.load(str(output)).encode), "seconds": round(spent, 1)}
-
-    return way
+def projection(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+    """Project on principal components, which see four fifths of the texts, as in `adapt`."""
+    with tempfile.TemporaryDirectory() as folder:
+        began, output = time.process_time(), Path(folder) / "adapted"
+        project(trial.start, split(seen, trial.seed)[1].sentences, output, pooling=trial.pooling)
+        spent = time.process_time() - began
+        return {END: scores(cse.load(str(output)).encode), "seconds": round(spent, 1)}
 
 
 def smoothing(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
     """Mix the scored vectors with their nearest others; nothing is learned."""
     encoder = cse.load(trial.start, trial.pooling)
-    found = scores(lambda texts: smoothed(encoder.encode(texts), NEIGHBOURS))
-    return {END: {name: value for name, value in found.items() if name != "sts"}, "seconds": 0.0}
+    return {END: scores(lambda texts: smoothed(encoder.encode(texts), NEIGHBOURS)), "seconds": 0.0}
 
 
 def adapted(share: float) -> Way:
@@ -277,8 +256,7 @@ def adapted(share: float) -> Way:
 
 
 WAYS: dict[str, Way] = {
-    "projection": projection(),
-    "language": projection(language=True),
+    "projection": projection,
     "smoothing": smoothing,
     "adapt": adapted(ADAPT_SHARE),
     "long adapt": adapted(LONG_SHARE),

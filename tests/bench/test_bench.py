@@ -3,21 +3,17 @@
 import json
 import os
 import random
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from app_models import GOOD, serving, write_model
-from command_line import ran, refused, run
-from conftest import ROOT, SENTENCES
+from command_line import ran
+from conftest import SENTENCES
 from index_corpus import brute_force, overlap, vectors
-from milvus_server import needs_server, served
 from pretraining_runs import CONFIG, write_corpus
 from transformers import AutoModelForMaskedLM
 
@@ -29,7 +25,7 @@ from cse.training.pretraining_model import freeze_lowest
 from cse.training.run import TrainRequest, prepare
 from index import BuildSettings, VectorIndex
 from tests.bench import app as app_load
-from tests.bench import app_corpus, pretrain, timing
+from tests.bench import app_corpus, pretrain
 from tests.bench import encode as encode_speed
 from tests.bench.app import DEMO, call, measure
 from tests.bench.app_corpus import Job
@@ -68,22 +64,6 @@ def test_works_are_timed_in_turn_after_a_first_run_of_each() -> None:
     assert (figures["rate"], figures["slowest"], figures["fastest"]) == (4.0, 3.0, 6.0)
 
 
-PEAKS = """
-from tests.bench.timing import with_peak_memory
-print(*[with_peak_memory(lambda: len(b"x" * size)) for size in (1, 2**28, 1)])
-"""
-
-
-@pytest.mark.skipif(not (timing.OWN / "clear_refs").exists(), reason="the system counts no peak (2026-11)")
-def test_the_peak_is_of_the_work_alone() -> None:
-    """In a process of its own, which has no freed memory to use again."""
-    done = subprocess.run([sys.executable, "-c", PEAKS], cwd=ROOT, capture_output=True, text=True, check=True)
-    before, large, after = map(int, done.stdout.split())
-    assert abs(large - before - 2**28) < 2**20  # the system counts pages by the batch
-    assert abs(after - before) < 2**20
-    assert Timing((1.0,), large).figures(1)["peak_mb"] == round(large / 2**20)
-
-
 def test_flops_are_those_of_a_sum_by_hand(bert_folder: Path) -> None:
     model = AutoModelForMaskedLM.from_pretrained(bert_folder)
     width, layers, inner = 32, 2, 64
@@ -110,20 +90,6 @@ def test_an_encoders_figures_are_of_the_tokens_with_specials(
     assert work["tokens"] == pytest.approx(speed.tokens / seconds)
     assert work["share"] == pytest.approx(encoding_flops(encoder.model, map(len, ids)) / seconds / 1e9)
     assert work["slowest"] <= work["rate"] <= work["fastest"]
-
-
-def test_an_encoder_and_sentence_transformers_take_their_turn(bert_folder: Path, texts: Path) -> None:
-    pytest.importorskip("sentence_transformers")
-    options = ("--against", "sentence-transformers", "--input", texts, "--sentences", 9, "--rounds", 1)
-    words = ("encode", "--model", bert_folder, "--pooling", "mean", *options)
-    speed = bench(*words, "--precision", "bf16", "--cpu-time")
-    assert speed["sentences"] == 9
-    assert speed["works"].keys() == {"cse", "cse, torch", "cse, bf16", "sentence-transformers"}
-    assert speed["times_faster"].keys() == {"cse, torch", "cse, bf16", "sentence-transformers"}
-    assert speed["machine"]["cores"] >= 1
-    done = run("bench", "encode", "--model", bert_folder, "--pooling", "first-last", *options)
-    refused(done, 3, "no such method")
-    refused(run("bench", "encode", "--against", "me"), 2, "unknown against 'me'")
 
 
 def test_methods_and_the_peer_take_steps_in_turn_and_the_peer_learns(texts: Path, bert_folder: Path) -> None:
@@ -167,13 +133,11 @@ def test_encoding_and_steps_stand_beside_the_tokenizer(bert_folder: Path, texts:
     assert all(work["microseconds"] > 0 for work in works.values())
 
 
-def test_a_search_is_compared_with_faiss_alone(tmp_path: Path) -> None:
-    VectorIndex.build([([""] * 300, vectors(300))], tmp_path / "x", settings=BuildSettings(factory="HNSW32,Flat"))
-    speed = bench("search", "--index", tmp_path / "x", "--queries", 3, "--rounds", 2)
+def test_a_search_is_compared_with_faiss_alone() -> None:
+    speed = bench("search", "--rows", 300, "--factory", "HNSW32,Flat", "--rounds", 2)
     assert (speed["factory"], speed["sentences"]) == ("HNSW32,Flat", 300)
     assert list(speed["works"]) == ["FAISS alone", "search", "hits with texts"]
     assert speed["works"]["FAISS alone"]["times"] == [1, 1, 1]
-    assert bench("search", "--rows", 20, "--dimension", 4, "--rounds", 1)["sentences"] == 20
 
 
 def test_the_recall_of_an_index_is_that_for_the_last_rows(tmp_path: Path) -> None:
@@ -193,17 +157,6 @@ def test_sentences_are_encoded_alone_and_into_an_index(bert_folder: Path, texts:
     speed = bench("index", *words, "--rounds", 1)
     assert speed["sentences"] == 40
     assert list(speed["works"]) == ["encoding alone", "encoding and Flat", "encoding and IVF2,Flat"]
-
-
-@needs_server
-def test_a_store_is_measured_and_deleted(tmp_path: Path) -> None:
-    np.save(tmp_path / "vectors.npy", vectors(400))
-    with served(tmp_path / "data") as address:
-        for _ in range(2):
-            words = ("--vectors", tmp_path / "vectors.npy", "--store", f"{address}/measured", "--rounds", 1)
-            folder, store = bench("index", *words)["speeds"]
-    assert (folder["where"], store["where"], store["bytes"]) == ("folder", "store", None)
-    assert folder["recall"] == store["recall"] == 1
 
 
 def test_visitors_and_many_clients_of_a_small_app_are_answered_and_measured(

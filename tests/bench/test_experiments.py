@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import typer
 from command_line import ran
 from conftest import SENTENCES, WORDS
 
@@ -18,8 +17,8 @@ from cse.evaluation import retrieval
 from cse.evaluation.clustering import neighbour_values
 from cse.evaluation.sts import SETS
 from tests.bench import adapt, finding, recipes
-from tests.bench.plain import CONFIGURATIONS, GRIDS, trial_name, variation
-from tests.bench.plain_page import ALONE, BLOCKS, CLAIMS, FAILS, HOLDS, MISSING, NOISE, verdict, write_page
+from tests.bench.plain import CONFIGURATIONS, GRIDS, trial_name
+from tests.bench.plain_page import BLOCKS, CLAIMS, FAILS, HOLDS, MISSING, NOISE, verdict, write_page
 
 
 @pytest.fixture
@@ -190,12 +189,6 @@ def test_a_page_keeps_its_prose(tmp_path: Path) -> None:
         write_page({"trials": {}, "records": {}}, page)
 
 
-def test_a_variation_has_settings_that_are_known() -> None:
-    assert variation("max_steps=240,dropout=0.2") == {"max_steps": 240, "dropout": 0.2}
-    with pytest.raises(typer.BadParameter, match=r"rate.*choose from max_steps"):
-        variation("rate=1")
-
-
 def records(**averages: list[float]) -> dict[str, dict]:
     """Results with a record for each average of a row, from seed 42 on; an untrained row has one."""
     kept = {}
@@ -209,11 +202,7 @@ def records(**averages: list[float]) -> dict[str, dict]:
 @pytest.mark.parametrize(
     ("claim", "averages", "word", "difference"),
     [
-        ("PromptBERT beats SimCSE", {"promptbert": [62.0, 62.4, 62.2], "simcse": [57.0, 57.6, 57.1]}, HOLDS, ""),
-        ("PromptBERT beats SimCSE", {"promptbert": [57.0, 57.6, 57.1], "simcse": [62.0, 62.4, 62.2]}, FAILS, ""),
         ("PromptBERT beats SimCSE", {"promptbert": [60.0, 64.0, 62.0], "simcse": [59.0, 63.5, 61.0]}, NOISE, ""),
-        ("PromptBERT beats SimCSE", {"promptbert": [62.0], "simcse": [57.0, 57.6]}, ALONE, ""),
-        ("PromptBERT beats SimCSE", {"promptbert": [62.0, 62.1]}, MISSING, ""),
         # t(2) of 97.5 % is 4.303: 4.303 * 1 / sqrt(3) = 2.48 around 64 - 60.
         ("OptiPrompt beats the untrained prompt", {"optiprompt": [63.0, 64.0, 65.0], "prompt": [60.0]}, HOLDS,
          "+4.00 [+1.52, +6.48]"),

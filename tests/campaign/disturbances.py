@@ -40,8 +40,8 @@ SAVED = [
     Saved("checkpoint", "saved", _ENCODE, "out.npy", "model"),
     Saved("backbone", "saved", _ENCODE, "out.npy", "backbone/model"),
     Saved("index", "saved", ("search", "saved", "the dog is happy", "-k", "5", "--json"), origin="index"),
-    Saved("unfinished training", "out.partial", (*TRAIN, "--resume"), "out", broken_off=TRAIN),
-    Saved("unfinished pretraining", "out", (*PRETRAIN, "--resume"), "out/model", broken_off=PRETRAIN),
+    Saved("unfinished training", "out.partial", (*TRAIN, "--resume"), "out", broken_off=(*TRAIN, "--overwrite")),
+    Saved("unfinished pretraining", "out", (*PRETRAIN, "--resume"), "out/model", broken_off=(*PRETRAIN, "--overwrite")),
     Saved("unfinished build", "out.partial", (*BUILD, "--resume"), "out", broken_off=(*BUILD, "--resume")),
     Saved("results", "out.json", EVALUATE, "out.json", broken_off=EVALUATE),
 ]

@@ -53,19 +53,15 @@ class Command:
         return " ".join([self.words[0], *(word for word in self.words[-1:] if word.startswith("--"))])
 
 
-def _new_and_over(words: tuple[str, ...], output: str) -> list[Command]:
-    """A command that can be resumed, where no output is and over an earlier one."""
+def _over(words: tuple[str, ...], output: str) -> Command:
+    """A command that can be resumed, over an earlier output."""
     anew = (*words, "--overwrite")
-    return [
-        Command(words, output, ((*words, "--resume"), words)),
-        Command(anew, output, ((*anew, "--resume"), anew), (*words, "--seed", "7")),
-    ]
+    return Command(anew, output, ((*anew, "--resume"), anew), (*words, "--seed", "7"))
 
 
 COMMANDS = [
-    *_new_and_over(TRAIN, "out"),
-    *_new_and_over(PRETRAIN, "out/model"),
-    Command((*BUILD, "--overwrite"), "out", ((*BUILD, "--overwrite"),), SMALL_BUILD),
+    _over(TRAIN, "out"),
+    _over(PRETRAIN, "out/model"),
     Command((*BUILD, "--resume"), "out", ((*BUILD, "--resume"),)),
     Command((*SMALL_BUILD, "--append"), "out", ((*SMALL_BUILD, "--append"),), BUILD),
     Command(ENCODE, "out.npy", (ENCODE,), (*ENCODE, "--normalize")),

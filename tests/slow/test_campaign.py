@@ -15,4 +15,4 @@ def test_the_campaign_loses_nothing() -> None:
         [sys.executable, "-m", "tests.campaign", "--seed", "1"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(json.loads(done.stdout)) == 16  # commands and kinds of output
+    assert len(json.loads(done.stdout)) == 13  # commands and kinds of output

@@ -232,8 +232,8 @@ def printed_by(language: str, block: str) -> str:
     """What a block prints when it runs in this process."""
     if language == "bash":
         commands = block.replace("\\\n", " ").splitlines()
-        # An adaptation tries candidates as long as it may; what a page shows of it is there after a fifth of a minute.
-        done = [invoke(shlex.split(f"{line} --minutes 0.2" if "scripts.adapt" in line else line)) for line in commands]
+        # An adaptation tries candidates as long as it may; what a page shows of it is there after three seconds.
+        done = [invoke(shlex.split(f"{line} --minutes 0.05" if "scripts.adapt" in line else line)) for line in commands]
         assert not any(one.exit_code for one in done), done[-1].output[-1500:]
         RUN_ALREADY.update(commands)
         return "".join(re.sub(r"\r[^\r\n\]]*\]", "", one.output) for one in done)  # without progress bars

@@ -4,9 +4,8 @@ import csv
 import re
 
 import pytest
-from app_models import serving, write_model, write_models
+from app_models import serving
 from app_pages import NEEDS_BROWSER, TABS, look, open_tab, unfold, watched
-from barriers import violations
 from clients import app_client
 from playwright.sync_api import expect
 
@@ -101,17 +100,17 @@ def upload(page, name, content):
     return opened
 
 
-def test_the_first_tab_stop_skips_to_the_places_and_arrows_go_along_them(browser, url):
-    with watched(browser, url) as page:
-        page.keyboard.press("Tab")
-        expect(page.get_by_role("link", name="Skip to the tabs")).to_be_focused()
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("tab", name="Similarity")).to_be_focused()
-        for key, name in (("ArrowRight", "Search"), ("ArrowLeft", "Similarity"), ("ArrowLeft", TABS[-1])):
-            page.keyboard.press(key)
-            expect(page.get_by_role("tab", name=name)).to_be_focused()
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("tab", name=TABS[-1])).to_have_attribute("aria-selected", "true")
+def test_the_first_tab_stop_skips_to_the_places_and_arrows_go_along_them(shared):
+    """The first test, as its page was never touched."""
+    shared.keyboard.press("Tab")
+    expect(shared.get_by_role("link", name="Skip to the tabs")).to_be_focused()
+    shared.keyboard.press("Enter")
+    expect(shared.get_by_role("tab", name="Similarity")).to_be_focused()
+    for key, name in (("ArrowRight", "Search"), ("ArrowLeft", "Similarity"), ("ArrowLeft", TABS[-1])):
+        shared.keyboard.press(key)
+        expect(shared.get_by_role("tab", name=name)).to_be_focused()
+    shared.keyboard.press("Enter")
+    expect(shared.get_by_role("tab", name=TABS[-1])).to_have_attribute("aria-selected", "true")
 
 
 def test_the_first_result_of_every_place_is_above_the_fold_and_nothing_is_wider_than_the_screen(page):
@@ -128,15 +127,26 @@ def test_the_first_result_of_every_place_is_above_the_fold_and_nothing_is_wider_
             assert page.evaluate("document.documentElement.scrollWidth") <= size[0], (tab, size)
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_reason_under_a_field_is_seen_whole(page, width):
-    look(page, width)
-    cut = {}
-    for tab in TABS:
-        open_tab(page, tab)
-        if hidden := page.evaluate(CUT, REASON):
-            cut[tab] = hidden
-    assert cut == {}
+def test_what_is_shown_is_saved_and_a_link_opens_it_again(page, browser, url, tmp_path):
+    open_tab(page, "Search")
+    page.get_by_label("Query").fill("A cat sleeps")
+    expect(page.locator("#search tbody tr").first).to_contain_text("cat")  # in place of the example's
+    page.wait_for_url("**q=A+cat+sleeps**")
+    found = page.locator("#search tbody tr").evaluate_all(
+        "rows => rows.map(row => row.innerText.match(/row (\\d+)/)[1])"
+    )
+    share = panel(page, "share")
+    share.get_by_label("As", exact=True).click()
+    page.get_by_role("option", name="Table (CSV)").click()
+    with page.expect_download() as saving:
+        share.get_by_role("button", name="Save", exact=True).click()
+    saving.value.save_as(tmp_path / "saved.csv")
+    with (tmp_path / "saved.csv").open(encoding="utf-8") as file:
+        assert {row["row"] for row in csv.DictReader(file)} == set(found)
+    address = page.url
+    with watched(browser, address, width=1280, height=720) as other:
+        expect(other.get_by_label("Query")).to_have_value("A cat sleeps")
+        expect(other.locator("#search tbody th")).to_have_count(len(found))
 
 
 def test_typing_asks_after_a_pause_and_back_returns(page):
@@ -177,21 +187,6 @@ def test_a_second_back_before_the_first_is_shown_leads_two_places_back(page):
     assert "tab=search" in page.url
     page.go_forward()
     expect(page.get_by_role("tab", name="Tokens")).to_have_attribute("aria-selected", "true")
-
-
-def test_models_are_chosen_once_for_every_place_with_their_start(page):
-    models = panel(page, "models")
-    models.get_by_label("PromptBERT before training").check()
-    models.get_by_label("DCPCSE", exact=True).uncheck()
-    expect(page.locator(".cse-models")).to_contain_text("PromptBERT before training")
-    models.get_by_role("button", name="Close").click()
-    expect(page.locator("#similarity tbody th")).to_have_text(["SimCSE", "PromptBERT", "ConPVP"])
-    expect(page.locator("#similarity tbody tr").nth(1)).to_contain_text("before")
-    heads = ["SimCSE", "PromptBERT before training", "PromptBERT", "ConPVP"]
-    open_tab(page, "Search")
-    expect(page.locator("#search thead th")).to_have_text([re.compile(head) for head in ("Text", *heads)])
-    panel(page, "models").get_by_label("PromptBERT before training").uncheck()
-    page.locator("#models-panel").get_by_label("DCPCSE", exact=True).check()
 
 
 TYPED_AND_PRESSED = """(field, link) => {
@@ -259,91 +254,78 @@ def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings
         expect(page.locator("#top")).to_contain_text("tickets.csv (7)")
 
 
-def test_a_panel_covers_no_message_and_a_number_beyond_a_slider_is_its_end(browser, url):
-    with watched(browser, url, width=1280, height=720) as page:
-        open_tab(page, "Search")
-        unfold(page, page.get_by_role("button", name="Options").locator("visible=true"))
-        number = page.get_by_label("number input for Results per model")
-        number.fill("999")
-        number.press("Tab")
-        expect(number).to_have_value("50")
-        expect(page.locator("#search tbody tr").nth(49)).to_be_attached()
-        chosen = panel(page, "corpus")
-        assert chosen.bounding_box()["x"] == page.locator("[popovertarget=corpus-panel]").first.bounding_box()["x"]
-        chosen.get_by_label("Or paste lines, one text each").fill("a dog barks\na cat sleeps")
-        page.get_by_role("button", name="Use these texts").click()
-        expect(page.locator("#top")).to_contain_text("Pasted (2)")
-        page.keyboard.press("Escape")
-        shared = panel(page, "share")
-        form = shared.get_by_label("As").locator("visible=true")
-        form.click()
-        page.keyboard.press("Escape")  # closes the list alone
-        expect(form).to_have_attribute("aria-expanded", "false")
-        shared.locator("h2").click()
-        form.click()  # a list opens when its field gets the focus
-        page.get_by_role("option", name="Code (curl)").click()
-        shared.get_by_role("button", name="Save", exact=True).locator("visible=true").click()
-        message = page.locator(".toast-wrap").get_by_text("curl does not send your texts")
-        expect(message).to_be_visible()
-        message.click()  # nothing lies over it
-
-
-def test_an_unclear_table_asks_and_a_wrong_file_is_told_where_it_was_given(browser, url):
-    with watched(browser, url, width=1280, height=720) as page:
-        opened = upload(
-            page, "two.csv", "a,b\nthe dog runs home,a cat sleeps there\nit rains again today,the sun is out\n"
-        )
-        said = page.locator("#corpus-said")
-        expect(said).to_have_text("Which column holds the texts? a is proposed.")
-        expect(opened.get_by_label("Column of the texts")).to_have_value("a")
-        opened.get_by_label("Column of the texts").click()
-        page.get_by_role("option", name="b", exact=True).click()
-        opened.get_by_role("button", name="Use these texts").click()
-        expect(page.locator("#top")).to_contain_text("two.csv (2)")
-        expect(opened).to_be_hidden()
-        panel(page, "corpus").get_by_role("button", name="Clear").click()
-        opened.locator("#corpus-file input[type=file]").set_input_files(
-            {"name": "x.exe", "mimeType": "text/plain", "buffer": b"MZ\x90\0\3\0\0\0\4"}
-        )
-        expect(said).to_contain_text("x.exe")
-        page.wait_for_function("""() => {
-            const line = document.querySelector('#corpus-said [role=alert]'), box = line.getBoundingClientRect();
-            return line.contains(document.elementFromPoint(box.left + 5, box.top + box.height / 2));
-        }""")  # once the fields of the file are gone
-        expect(page.locator("#top")).to_contain_text("two.csv (2)")  # nothing is lost
-
-
-def test_what_is_shown_is_saved_and_a_link_opens_it_again(page, browser, url, tmp_path):
+def test_a_panel_covers_no_message_and_a_number_beyond_a_slider_is_its_end(page):
     open_tab(page, "Search")
-    page.get_by_label("Query").fill("The orchestra played")
-    page.wait_for_url("**q=The+orchestra+played**")
-    found = page.locator("#search tbody tr").evaluate_all(
-        "rows => rows.map(row => row.innerText.match(/row (\\d+)/)[1])"
+    unfold(page, page.get_by_role("button", name="Options").locator("visible=true"))
+    number = page.get_by_label("number input for Results per model")
+    number.fill("999")
+    number.press("Tab")
+    expect(number).to_have_value("50")
+    expect(page.locator("#search tbody tr").nth(49)).to_be_attached()
+    chosen = panel(page, "corpus")
+    assert chosen.bounding_box()["x"] == page.locator("[popovertarget=corpus-panel]").first.bounding_box()["x"]
+    chosen.get_by_label("Or paste lines, one text each").fill("a dog barks\na cat sleeps")
+    page.get_by_role("button", name="Use these texts").click()
+    expect(page.locator("#top")).to_contain_text("Pasted (2)")
+    page.keyboard.press("Escape")
+    shared = panel(page, "share")
+    form = shared.get_by_label("As").locator("visible=true")
+    form.click()
+    page.keyboard.press("Escape")  # closes the list alone
+    expect(form).to_have_attribute("aria-expanded", "false")
+    shared.locator("h2").click()
+    form.click()  # a list opens when its field gets the focus
+    page.get_by_role("option", name="Code (curl)").click()
+    shared.get_by_role("button", name="Save", exact=True).locator("visible=true").click()
+    message = page.locator(".toast-wrap").get_by_text("curl does not send your texts")
+    expect(message).to_be_visible()
+    message.click()  # nothing lies over it
+
+
+def test_an_unclear_table_asks_and_a_wrong_file_is_told_where_it_was_given(page):
+    opened = upload(page, "two.csv", "a,b\nthe dog runs home,a cat sleeps there\nit rains again today,the sun is out\n")
+    said = page.locator("#corpus-said")
+    expect(said).to_have_text("Which column holds the texts? a is proposed.")
+    expect(opened.get_by_label("Column of the texts")).to_have_value("a")
+    opened.get_by_label("Column of the texts").click()
+    page.get_by_role("option", name="b", exact=True).click()
+    opened.get_by_role("button", name="Use these texts").click()
+    expect(page.locator("#top")).to_contain_text("two.csv (2)")
+    expect(opened).to_be_hidden()
+    panel(page, "corpus").get_by_role("button", name="Clear").click()
+    opened.locator("#corpus-file input[type=file]").set_input_files(
+        {"name": "x.exe", "mimeType": "text/plain", "buffer": b"MZ\x90\0\3\0\0\0\4"}
     )
-    share = panel(page, "share")
-    share.get_by_label("As", exact=True).click()
-    page.get_by_role("option", name="Table (CSV)").click()
-    with page.expect_download() as saving:
-        share.get_by_role("button", name="Save", exact=True).click()
-    saving.value.save_as(tmp_path / "saved.csv")
-    with (tmp_path / "saved.csv").open(encoding="utf-8") as file:
-        assert {row["row"] for row in csv.DictReader(file)} == set(found)
-    address = page.url
-    with watched(browser, address, width=1280, height=720) as other:
-        expect(other.get_by_label("Query")).to_have_value("The orchestra played")
-        expect(other.locator("#search tbody th")).to_have_count(len(found))
+    expect(said).to_contain_text("x.exe")
+    page.wait_for_function("""() => {
+        const line = document.querySelector('#corpus-said [role=alert]'), box = line.getBoundingClientRect();
+        return line.contains(document.elementFromPoint(box.left + 5, box.top + box.height / 2));
+    }""")  # once the fields of the file are gone
+    expect(page.locator("#top")).to_contain_text("two.csv (2)")  # nothing is lost
 
 
-def test_a_broken_model_is_named_in_its_place_alone(browser, tmp_path_factory, bert_folder):
-    folders = write_models(tmp_path_factory.mktemp("columns"), bert_folder)
-    extra = write_model(tmp_path_factory.mktemp("root") / "extra", bert_folder, "simcse", seed=5)
-    with serving([str(folder) for folder in folders], root=extra.parent) as address, watched(browser, address) as page:
-        expect(page.locator("#similarity .cse-failure")).to_contain_text("damaged")
-        expect(page.locator("#similarity tbody tr")).to_have_count(len(folders) - 1)
-        assert violations(page, page.locator("#similarity")) == []
-        models = panel(page, "models")
-        models.get_by_label("Add a model").fill("extra")
-        models.get_by_label("Add a model").press("Enter")
-        models.get_by_role("button", name="Add it").click()
-        expect(models.locator("#added")).to_contain_text("extra is in every place")
-        expect(page.locator("#similarity tbody tr")).to_have_count(len(folders))
+def test_models_are_chosen_once_for_every_place_with_their_start(page):
+    """With few texts, as all places that were opened ask anew: maps of the demo take long."""
+    models = panel(page, "models")
+    models.get_by_label("PromptBERT before training").check()
+    models.get_by_label("DCPCSE", exact=True).uncheck()
+    expect(page.locator(".cse-models")).to_contain_text("PromptBERT before training")
+    models.get_by_role("button", name="Close").click()
+    expect(page.locator("#similarity tbody th")).to_have_text(["SimCSE", "PromptBERT", "ConPVP"])
+    expect(page.locator("#similarity tbody tr").nth(1)).to_contain_text("before")
+    heads = ["SimCSE", "PromptBERT before training", "PromptBERT", "ConPVP"]
+    open_tab(page, "Search")
+    expect(page.locator("#search thead th")).to_have_text([re.compile(head) for head in ("Text", *heads)])
+    panel(page, "models").get_by_label("PromptBERT before training").uncheck()
+    page.locator("#models-panel").get_by_label("DCPCSE", exact=True).check()
+
+
+def test_a_reason_under_a_field_is_seen_whole(page):
+    """The last test, as it leaves all folds open, which ask for results again and again."""
+    look(page, 390)
+    cut = {}
+    for tab in TABS:
+        open_tab(page, tab)
+        if hidden := page.evaluate(CUT, REASON):
+            cut[tab] = hidden
+    assert cut == {}

@@ -1,12 +1,10 @@
 """The place Similarity in a browser: a pair, words, a list, changes and disagreements as a visitor meets them."""
 
 import pytest
-from app_models import GOOD, MARKUP, serving, write_models
-from app_pages import NEEDS_BROWSER, look, unfold, watched
+from app_models import GOOD, MARKUP, serving, write_model, write_models
+from app_pages import NEEDS_BROWSER, unfold, watched
 from clients import app_client
 from playwright.sync_api import expect
-
-from cse.models.names import BUNDLED_NAMES
 
 pytestmark = NEEDS_BROWSER
 SHOWN = ["SimCSE", "PromptBERT", "DCPCSE", "ConPVP", MARKUP]
@@ -15,14 +13,15 @@ SHOWN = ["SimCSE", "PromptBERT", "DCPCSE", "ConPVP", MARKUP]
 @pytest.fixture(scope="module")
 def url(tmp_path_factory, bert_folder):
     folders = write_models(tmp_path_factory.mktemp("place"), bert_folder)
-    with serving([str(folder) for folder in folders]) as address:
+    extra = write_model(tmp_path_factory.mktemp("root") / "extra", bert_folder, "simcse", seed=5)
+    with serving([str(folder) for folder in folders], root=extra.parent) as address:
         app_client(address).predict("a", "b", api_name="/similarity")  # opens the models
         yield address
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(browser, url):
-    """An opened page; whatever goes wrong on it fails the test."""
+    """An opened page; whatever goes wrong on it fails the last test."""
     with watched(browser, url, leaves_page=True) as opened:
         yield opened
 
@@ -48,21 +47,6 @@ def test_a_pair_is_answered_while_it_is_typed_and_the_address_keeps_it(page, url
     expect(numbers).to_have_count(0)
     page.get_by_role("link", name="negation").click()
     expect(page.locator("#similarity .cse-says")).to_contain_text("One word reverses the meaning.")
-
-
-def test_the_words_of_a_pair_are_shown_on_a_press_and_go_with_the_pair(page):
-    page.get_by_role("button", name="Which words matter?").click()
-    page.get_by_role("button", name="Leave out each word").click()
-    expect(page.locator("#words .cse-words")).to_have_count(10)  # two of five models
-    expect(page.locator("#words .cse-says")).to_contain_text("What draws the two together most")
-    page.get_by_label("Sentence A").fill("another one")
-    expect(page.locator("#words .cse-words")).to_have_count(0)
-    page.get_by_role("button", name="Leave out each word").click()
-    expect(page.locator("#words .cse-words").first).to_contain_text("another")
-    page.locator("[popovertarget=models-panel]").first.click()
-    page.locator("#chosen-models").get_by_label("ConPVP", exact=True).uncheck()
-    expect(page.locator("#similarity tbody th")).to_have_text([name for name in SHOWN if name != "ConPVP"])
-    expect(page.locator("#words .cse-words")).to_have_count(0)  # they were also those of a model that is left out
 
 
 def test_a_list_gives_a_square_for_each_model_and_switches_to_percentiles(page, url):
@@ -95,13 +79,22 @@ def test_changes_answer_variants_and_disagreements_show_pairs_of_the_corpus(page
     expect(page.locator("#disagreements tbody tr")).to_have_count(10)
 
 
-@pytest.mark.parametrize(("size", "lowest"), [((1280, 720), 330), ((390, 844), 430)])
-def test_the_first_row_is_above_the_fold(browser, size, lowest):
-    """Where the row above the places has its 56 px and the tabs theirs: 40 px, or 70 in two rows."""
-    with serving(BUNDLED_NAMES) as address, watched(browser, address, *size) as page:
-        top = page.locator("[role=tabpanel]:visible").first.bounding_box()["y"]
-        row = page.locator("#similarity tbody tr").first.bounding_box()["y"]
-        assert row - top + 56 + (40 if size[0] > 600 else 70) < lowest
-        for scheme in ("light", "dark"):
-            look(page, *size, color_scheme=scheme)
-            assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+def test_the_words_of_a_pair_are_shown_on_a_press_and_go_with_the_pair_and_a_model(page):
+    page.get_by_role("button", name="Which words matter?").click()
+    page.get_by_role("button", name="Leave out each word").click()
+    expect(page.locator("#words .cse-words")).to_have_count(10)  # two of five models
+    expect(page.locator("#words .cse-says")).to_contain_text("What draws the two together most")
+    page.get_by_label("Sentence A").fill("another one")
+    expect(page.locator("#words .cse-words")).to_have_count(0)
+    page.get_by_role("button", name="Leave out each word").click()
+    expect(page.locator("#words .cse-words").first).to_contain_text("another")
+    page.locator("[popovertarget=models-panel]").first.click()
+    page.locator("#chosen-models").get_by_label("ConPVP", exact=True).uncheck()
+    expect(page.locator("#similarity tbody th")).to_have_text([name for name in SHOWN if name != "ConPVP"])
+    expect(page.locator("#words .cse-words")).to_have_count(0)  # they were also those of a model that is left out
+    models = page.locator("#models-panel")
+    models.get_by_label("Add a model").fill("extra")
+    models.get_by_label("Add a model").press("Enter")
+    models.get_by_role("button", name="Add it").click()
+    expect(models.locator("#added")).to_contain_text("extra is in every place")
+    expect(page.locator("#similarity tbody tr")).to_have_count(len(SHOWN))

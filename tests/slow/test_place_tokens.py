@@ -1,11 +1,12 @@
 """The place Tokens and the lessons in a real browser: words while one types, the fold, a walk by keys, and axe-core."""
 
 import re
+from contextlib import ExitStack
 
 import pytest
 from app_models import serving
-from app_pages import NEEDS_BROWSER, STILL, leaves, look
-from barriers import COLOURS, RULES, violations
+from app_pages import NEEDS_BROWSER, STILL, look, watched
+from barriers import COLOURS, violations
 from clients import app_client
 from playwright.sync_api import expect
 
@@ -33,20 +34,13 @@ def url():
 
 @pytest.fixture
 def opened(browser, url):
-    """Open an address; errors on its console and requests to other machines fail the test."""
-    wrong = []
+    """What opens an address; whatever goes wrong on it fails the test."""
+    with ExitStack() as pages:
 
-    def go(address: str = "?tab=tokens", width: int = 1280, height: int = 720):
-        page = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce")
-        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda request: wrong.append(request.url) if leaves(request.url) else None)
-        page.goto(f"{url}{address}")
-        page.wait_for_function("window.cseOpened")
-        return page
+        def go(address: str = "?tab=tokens", width: int = 1280, height: int = 720):
+            return pages.enter_context(watched(browser, f"{url}{address}", width, height, reduced_motion="reduce"))
 
-    yield go
-    assert wrong == []
+        yield go
 
 
 def panel(page):
@@ -74,7 +68,6 @@ def test_words_follow_the_sentence_and_the_fold_reads_the_same_one(opened) -> No
     for width, height in ((390, 844), (1280, 720)):
         look(page, width, height)
         assert page.evaluate("document.body.scrollWidth <= innerWidth"), width
-    page.close()
 
 
 def test_keys_lead_through_a_lesson_that_asks_before_it_tells(opened) -> None:
@@ -103,7 +96,6 @@ def test_keys_lead_through_a_lesson_that_asks_before_it_tells(opened) -> None:
     assert page.evaluate("document.activeElement.textContent") == "Learn"
     expect(page.get_by_label("Sentence A")).to_have_value("One dog.")  # as before the lesson, with its models
     expect(page.locator("#similarity tbody th")).to_have_text(["SimCSE", "ConPVP"])
-    page.close()
 
 
 def test_a_short_link_opens_the_step_and_the_fold_that_it_shows(opened) -> None:
@@ -114,29 +106,22 @@ def test_a_short_link_opens_the_step_and_the_fold_that_it_shows(opened) -> None:
     expect(panel(page).locator(".cse-lesson-outcome")).to_have_text("Right: Less than 10 %.")
     expect(page.locator("#prefix")).to_contain_text("For “The baker sold a cake to the girl.”")
     expect(page.locator("#prefix table")).to_be_visible()
-    page.close()
 
 
-@pytest.mark.parametrize(("lesson", "step", "shown"), [("negation", 2, "#changes"), ("prototypes", 1, "#prototypes")])
-def test_a_step_opens_the_fold_of_its_result_and_asks_for_it(opened, lesson, step, shown) -> None:
-    for width, height in ((390, 844), (1280, 720)):
-        page = opened(f"?lesson={lesson}&step={step}", width, height)
-        result = page.locator(shown)
-        expect(result).to_be_in_viewport()  # with its place, while one guesses
-        panel(page).get_by_role("button", name="Just show me").click()
-        expect(panel(page).locator(".cse-lesson-outcome")).to_contain_text("Measured: ")
-        expect(result.locator(".cse-says")).to_be_in_viewport(ratio=1)
-        page.wait_for_function(STILL)
-        says, sheet = result.locator(".cse-says").bounding_box(), panel(page).bounding_box()
-        assert says["y"] + says["height"] <= sheet["y"] or says["x"] + says["width"] <= sheet["x"]
-        page.close()
-
-
-def test_axe_finds_nothing_in_a_lesson(opened) -> None:
-    page = opened("?lesson=mask&step=4")
-    panel(page).get_by_role("button", name="1 to 3").click()
+@pytest.mark.parametrize(
+    ("lesson", "step", "shown", "size"),
+    [("negation", 2, "#changes", (390, 844)), ("prototypes", 1, "#prototypes", (1280, 720))],
+)
+def test_a_step_opens_the_fold_of_its_result_and_asks_for_it(opened, lesson, step, shown, size) -> None:
+    page = opened(f"?lesson={lesson}&step={step}", *size)
+    result = page.locator(shown)
+    expect(result).to_be_in_viewport()  # with its place, while one guesses
+    panel(page).get_by_role("button", name="Just show me").click()
     expect(panel(page).locator(".cse-lesson-outcome")).to_contain_text("Measured: ")
-    assert violations(page, panel(page), rules=RULES) == []
-    look(page, 390, color_scheme="dark")
+    expect(result.locator(".cse-says")).to_be_in_viewport(ratio=1)
+    page.wait_for_function(STILL)
+    says, sheet = result.locator(".cse-says").bounding_box(), panel(page).bounding_box()
+    assert says["y"] + says["height"] <= sheet["y"] or says["x"] + says["width"] <= sheet["x"]
+    assert violations(page, panel(page)) == []
+    look(page, *size, color_scheme="dark")
     assert violations(page, panel(page), rules=COLOURS) == []
-    page.close()

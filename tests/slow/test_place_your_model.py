@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 import cse
 from cse.app.server.access import Rights, owner_address
 from cse.app.training import training as training_module
-from cse.app.training.request import GUESTS, OWN, REFUSED
+from cse.app.training.request import OWN, REFUSED
 from cse.app.training.trainings import Trainings
 
 pytestmark = NEEDS_BROWSER
@@ -90,47 +90,42 @@ def test_a_published_method_trains_in_a_process_of_its_own_that_stop_ends(browse
     trainings.close()
 
 
-def test_twenty_votes_by_keys_end_in_a_verdict_that_a_reload_keeps_and_a_refusal_is_seen(
+def test_votes_by_keys_end_in_a_verdict_that_a_reload_keeps_and_the_owner_alone_may_train(
     browser, bert_folder, tmp_path
 ):
     shown = [write_model(tmp_path / name, bert_folder, name, seed) for seed, name in enumerate(("simcse", "dcpcse"))]
-    with serving(list(map(str, shown))) as url, watched(browser, url, leaves_page=True) as page:
-        open_tab(page, "Your model")
-        expect(page.locator("#training-refused")).to_be_visible()
-        for label, name in (("First model", "DCPCSE"), ("Second model", "DCPCSE")):
-            page.get_by_label(label).click()
-            page.get_by_role("option", name=name).last.click()  # the list of the field before may still fade
-        page.get_by_role("button", name="Start voting").click()
-        expect(page.get_by_text("Both models are DCPCSE; choose two different ones.")).to_be_visible()
-        page.get_by_label("First model").click()
-        page.get_by_role("option", name="SimCSE").click()
-        page.get_by_role("button", name="Start voting").click()
-        for number in range(20):
-            question = page.locator(".cse-question")
-            expect(question).to_contain_text(f"Vote {number + 1} of 20", timeout=3 * WAIT)
-            assert "SimCSE" not in page.locator("#ballot").inner_text()
-            page.keyboard.press("a" if number % 3 else "s")
-        verdict = page.locator("#verdict .cse-verdict")
-        expect(verdict).to_contain_text(re.compile("is better|Not distinguishable"))
-        said = verdict.inner_text()
-        page.reload()
-        expect(verdict).to_have_text(said)
+    trainings, rights = Trainings(root=tmp_path, owner=OWN), Rights("t0ken")
+    with serving(list(map(str, shown)), trainings=trainings, rights=rights) as url:
+        with watched(browser, owner_address(url, "t0ken") + "&tab=your-model", leaves_page=True) as page:
+            assert "t0ken" not in page.url
+            expect(page.get_by_role("button", name="Adapt", exact=True)).to_be_visible()
+            expect(page.get_by_text(OWN.promise)).to_be_visible()
+        with watched(browser, url, leaves_page=True) as page:
+            open_tab(page, "Your model")
+            expect(page.get_by_text(REFUSED)).to_be_visible()
+            expect(page.get_by_role("button", name="Adapt", exact=True)).to_have_count(0)
+            vote(page)
+    trainings.close()
 
 
-def test_the_owner_may_train_a_guest_less_and_a_visitor_is_told_how(browser, bert_folder, tmp_path):
-    shown, rights = write_model(tmp_path / "simcse", bert_folder, "simcse"), Rights("t0ken")
-    for trainings in (Trainings(root=tmp_path, owner=OWN), Trainings(GUESTS, tmp_path, owner=OWN)):
-        guests = trainings.visitors.allowed
-        with serving([str(shown)], trainings=trainings, rights=rights) as url:
-            with watched(browser, url) as page:
-                open_tab(page, "Your model")
-                if guests:
-                    expect(page.get_by_text(GUESTS.promise)).to_be_visible()
-                else:
-                    expect(page.get_by_text(REFUSED)).to_be_visible()
-                    expect(page.get_by_role("button", name="Adapt", exact=True)).to_have_count(0)
-            with watched(browser, owner_address(url, "t0ken") + "&tab=your-model", leaves_page=True) as page:
-                assert "t0ken" not in page.url
-                expect(page.get_by_role("button", name="Adapt", exact=True)).to_be_visible()
-                expect(page.get_by_text(OWN.promise)).to_be_visible()
-        trainings.close()
+def vote(page):
+    """A refusal, votes by keys, and their verdict."""
+    for label, name in (("First model", "DCPCSE"), ("Second model", "DCPCSE")):
+        page.get_by_label(label).click()
+        page.get_by_role("option", name=name).last.click()  # the list of the field before may still fade
+    page.get_by_role("button", name="Start voting").click()
+    expect(page.get_by_text("Both models are DCPCSE; choose two different ones.")).to_be_visible()
+    page.get_by_label("First model").click()
+    page.get_by_role("option", name="SimCSE").click()
+    page.get_by_role("button", name="Start voting").click()
+    for number in range(6):
+        question = page.locator(".cse-question")
+        expect(question).to_contain_text(f"Vote {number + 1} of 20", timeout=3 * WAIT)
+        assert "SimCSE" not in page.locator("#ballot").inner_text()
+        page.keyboard.press("a" if number % 3 else "s")
+    page.get_by_role("button", name="See the verdict").click()
+    verdict = page.locator("#verdict .cse-verdict")
+    expect(verdict).to_contain_text(re.compile("is better|Not distinguishable"))
+    said = verdict.inner_text()
+    page.reload()
+    expect(verdict).to_have_text(said)
