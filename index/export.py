@@ -1,4 +1,4 @@
-"""Copies of an index folder, and exports: a dataset with its FAISS index, a Parquet table, the projector's tables."""
+"""Copies of an index folder, and exports: a dataset with its FAISS index, and a Parquet table."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from cse.corpus.corpus import fields_of, free_name
-from cse.corpus.source import as_json
+from cse.corpus.corpus import free_name
 from cse.files.replace import read_settled
 from index.faiss_index import VectorIndex
 from index.folder import DATA_FILES, verify_files
@@ -24,7 +22,6 @@ from index.manifest import Manifest, read_manifest, write_manifest
 RECORD = {"format": "cse-export", "version": 1}
 RECORD_FILE, FAISS_FILE, PARQUET_FILE = "cse_export.json", "vectors.faiss", "index.parquet"
 VECTOR = "vector"
-BLANKS = str.maketrans({"\t": " ", "\n": " ", "\r": " "})
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?")
 Points = Mapping[str, Sequence[float]]
 
@@ -137,25 +134,6 @@ def _parquet(index: VectorIndex, stored: Contents, target: Path, points: Points 
     pyarrow.parquet.write_table(stored.table(points), target / PARQUET_FILE)
 
 
-def _projector(index: VectorIndex, stored: Contents, target: Path, points: Points | None) -> None:
-    with (target / "vectors.tsv").open("w", encoding="utf-8") as file:
-        for vector in stored.vectors:
-            file.write("\t".join(str(number) for number in vector) + "\n")  # shortest exact text of a float32
-    with (target / "metadata.tsv").open("w", encoding="utf-8") as file:
-        names = [*stored.rows.schema.names, *map(stored.name, stored.own)]
-        file.write("\t".join(map(_line, names)) + "\n")
-        own = zip(*(column.to_pylist() for column in stored.own.values()), strict=True)
-        for position, numbers in enumerate(own):
-            cells = [*fields_of(stored.rows, position).values(), *numbers]
-            file.write("\t".join(map(_line, cells)) + "\n")
-
-
-def _line(cell: Any) -> str:
-    """A cell on one line of a tab-separated table."""
-    text = "" if cell is None else cell if isinstance(cell, str) else as_json(cell)
-    return str(text).translate(BLANKS) or " "
-
-
 CARD = """# A search index of {count:,} sentences
 
 Unit vectors ({d} dimensions, float32) of the model {model}, from a FAISS index of type {factory}; written by
@@ -188,17 +166,7 @@ table = pd.read_parquet("THIS_FOLDER/index.parquet")
 print(table.head())
 ```
 """
-PROJECTOR_TEXT = """For the [Embedding Projector](https://projector.tensorflow.org): *Load*, then `vectors.tsv` and
-`metadata.tsv`, which has the texts and the other columns. Tabs and line breaks in cells are replaced by spaces.
-
-```python
-import numpy as np
-
-print(np.loadtxt("THIS_FOLDER/vectors.tsv", dtype=np.float32).shape)
-```
-"""
 FORMS: dict[str, tuple[Callable[[VectorIndex, Contents, Path, Points | None], None], str]] = {
     "datasets": (_dataset, DATASETS_TEXT),
     "parquet": (_parquet, PARQUET_TEXT),
-    "projector": (_projector, PROJECTOR_TEXT),
 }

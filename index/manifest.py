@@ -18,7 +18,7 @@ OPTIONAL_FIELDS = (  # fields added later, written only if they differ from this
     ("family", None), ("smooth", 0), ("query_prompt", None), ("document_prompt", None)
 )  # fmt: skip
 READABLE_VERSIONS = (1, 2)  # version 1 has no digest
-INDEX_FORMS = ("datasets", "parquet", "projector")  # of an export by `index.export`
+INDEX_FORMS = ("datasets", "parquet")  # of an export by `index.export`
 DOCUMENTED_FACTORIES = {  # FAISS factory strings, and when to choose each
     "Flat": "exact; the default, right up to about 50,000 sentences and wherever exactness matters",
     "SQfp16": "half the memory of Flat and nearly exact, as slow as Flat",

@@ -39,7 +39,7 @@ SENTENCES = [
 ]  # fmt: skip
 # Files that take long come first, so that no process is left alone with one at the end.
 LONG_FILES = (
-    "docs package page place_your_model accessibility place_tokens place_clusters tour their_tests place_similarity "
+    "docs package page place_your_model accessibility place_tokens place_clusters tour place_similarity "
     "place_results campaign contributing bundled any_encoder compiled_steps training without_torch scripts_evaluate "
     "trainings pretraining bench sentence_transformers"
 ).split()

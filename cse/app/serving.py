@@ -99,7 +99,7 @@ def run(options: Options) -> None:
 def check(options: Options) -> None:
     """Check the options before anything is loaded."""
     from cse.errors import ArtefactError
-    from cse.models.names import Kind, resolve
+    from cse.models.names import resolve
     from index.stores import location_of, manifest_at, store_of
 
     if options.open and options.token:
@@ -110,8 +110,7 @@ def check(options: Options) -> None:
     if options.mcp and find_spec("mcp") is None:
         raise ValueError("--mcp needs the package mcp; install it with: pip install 'gradio[mcp]'")
     for model in options.model:
-        if resolve(model, options.pooling, options.family, lenient=True).kind is Kind.WORD_VECTORS:
-            raise ArtefactError(f"{model} is a file; give a model's folder")
+        resolve(model, options.pooling, options.family, lenient=True)  # raises for what is no model
     options.index = [store_of(source).downloaded(source) for source in map(location_of, map(str, options.index))]
     for source in options.index:
         manifest_at(source)

@@ -37,7 +37,7 @@ def main(
         f"{cli.POOLING[:-1]}, top-tokens, top-tokens-denoised; repeatable.", panel=MODELS
     ),
     family: str | None = cli.option(f"{cli.FAMILY} For every model not trained here.", panel=MODELS),
-    postprocess: str | None = cli.option("whitening or flow, fitted on --fit.", panel=MODELS),
+    postprocess: str | None = cli.option("whitening, fitted on --fit.", panel=MODELS),
     fit: Path | None = cli.option("Sentences for --postprocess; the first 20,000.", panel=MODELS),
     backend: str = cli.option(cli.BACKEND, default="auto", panel=MODELS),
     bare: bool = cli.flag("Read checkpoints without head and denoising.", panel=MODELS),

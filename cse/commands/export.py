@@ -28,7 +28,7 @@ def main(
     overwrite: bool = cli.flag("Replace an export at --output."),
     json_output: bool = cli.flag("Print model, form, output and its files as JSON."),
 ) -> None:
-    """Export a model for sentence-transformers, peft or ONNX, an index for datasets, Parquet or the projector.
+    """Export a model for sentence-transformers, peft or ONNX, an index for datasets or as Parquet.
 
     Example: cse export promptbert --to sentence-transformers --output exports/promptbert
 

@@ -14,7 +14,6 @@ def main(
     dev: Path = cli.option("A file of scored pairs: score and two sentences (STS-B dev).", default=...),
     family: str | None = cli.option(f"{cli.FAMILY} Only its backbone is used."),
     templates: Path | None = cli.option("Templates, one a line, instead of PromptBERT's greedy search."),
-    generate: str | None = cli.option("A T5 (folder or hub id) that writes candidates to --templates, a new file."),
     denoise: bool = cli.flag("Subtract the template's bias."),
     final_period: bool = cli.flag("End sentences without . ? \" or ' by a period, as PromptBERT does."),
     json_output: Path | None = cli.option("File for the scores, saved after each template and continued.", "--json"),
@@ -22,8 +21,6 @@ def main(
     """Find the best template for a backbone: Spearman x 100 of its vectors at [MASK], before any training.
 
     Without --templates, PromptBERT's greedy search runs; scores of its Table 4 are printed next to ours.
-
-    With --generate, the paper's other search: T5 writes templates between words and their definitions.
 
     Example: cse search-templates --model bundled --dev STSB/dev.tsv
     """
@@ -34,8 +31,6 @@ def main(
     from cse.models.loading import open_model
     from cse.models.names import resolve_backbone
 
-    if generate is not None:
-        _write_candidates(generate, templates)
     listed = None if templates is None else search.read_templates(templates)
     pairs = scored_pairs(dev, cli.log)
     check_grades(pairs, dev)
@@ -54,23 +49,6 @@ def main(
     for row in rows:
         published = "" if row["published"] is None else f"{row['published']:.2f}"
         typer.echo(f"{row['score']:6.2f} {published:>10}  {row['template']}{'  (best)' if row is best else ''}")
-
-
-def _write_candidates(model: str, path: Path | None) -> None:
-    """Generate templates with `model` and write them to `path`, unless it exists."""
-    from cse.evaluation.template_search import generated, load_seq2seq
-    from cse.files.writing import write_text
-
-    if path is None:
-        raise typer.BadParameter("--generate needs --templates, the file for the candidates")
-    if path.exists():
-        cli.log(f"{path}: exists; its templates are scored, and {model} is not used")
-        return
-    candidates = generated(load_seq2seq(model))
-    if not candidates:
-        raise ValueError(f"{model} generated no template; give another `generate`")
-    write_text(path, "".join(f"{template.text}\n" for template in candidates))
-    cli.log(f"{len(candidates)} templates by {model} in {path}")
 
 
 app = cli.command(main)

@@ -20,7 +20,7 @@ from cse.corpus.supervised import log_once
 from cse.encoder.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.evaluation.metrics import BOOTSTRAP_SAMPLES, paired_bootstrap
-from cse.evaluation.representations import TextEncoder, glove, token_access, top_k_tokens
+from cse.evaluation.representations import TextEncoder, token_access, top_k_tokens
 from cse.evaluation.results import ModelRecord, Protocol, Results, name_and_checksum, provenance, save_results
 from cse.evaluation.sts import with_final_period
 from cse.evaluation.tasks import Task, TaskData
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 TOP_TOKENS = {"top-tokens": False, "top-tokens-denoised": True}  # PromptBERT Eq. 3, with and without denoising
 SCORED_POOLINGS = (*UNTRAINED, *TOP_TOKENS)
 PUBLISHED = "published"  # every published checkpoint
-POSTPROCESSES = ("whitening", "flow")
+POSTPROCESSES = ("whitening",)
 FIT_SENTENCES = 20_000
 
 
@@ -139,9 +139,7 @@ class ModelSelection:
         self, model: str, reference: ModelReference, pooling: str | None = None
     ) -> tuple[TextEncoder, ModelRecord]:
         encoder: TextEncoder
-        if reference.kind is Kind.WORD_VECTORS:
-            encoder = glove(Path(reference.name))
-        elif pooling in TOP_TOKENS:
+        if pooling in TOP_TOKENS:
             prompted = open_model(resolve(reference.name, "prompt"), backend=self.backend)
             encoder = top_k_tokens(prompted, denoise=TOP_TOKENS[pooling])
         else:
@@ -155,18 +153,18 @@ class ModelSelection:
             supervised = " supervised" if encoder.method.supervised else ""
             key = f"{Path(encoder.backbone).name} {encoder.method.name}{supervised}"
         else:
-            key = f"{Path(model).name} {pooling}" if pooling else "glove"
+            key = f"{Path(model).name} {pooling}"
         key = "+".join(filter(None, [key, self.postprocess, "bare" if self.bare else None]))
         group = None  # models of one group differ in their seed only
         if settings and isinstance(encoder, Encoder) and not self.postprocess:
             decisive = {key: value for key, value in sorted(settings.items()) if key != "seed"}
             group = digest(json.dumps([to_json(encoder.method), encoder.backbone_fingerprint, decisive]))
         if self.postprocess is not None and self.fit is not None:
-            from cse.evaluation.postprocessing import flowed, whitened
+            from cse.evaluation.postprocessing import whitened
 
             corpus = Corpus.read(self.fit, limit=FIT_SENTENCES)
             log_once(corpus.understood())
-            encoder = (whitened if self.postprocess == "whitening" else flowed)(encoder, corpus.sentences)
+            encoder = whitened(encoder, corpus.sentences)
         return encoder, ModelRecord(
             model, encoder.fingerprint, group=group, seed=settings.get("seed"), key=None if start else key,
             family=reference.family, start=start,

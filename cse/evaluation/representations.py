@@ -1,29 +1,20 @@
-"""Baselines without training: averages of the tokens predicted at [MASK], and averages of word vectors.
+"""Baselines without training: averages of the tokens predicted at [MASK].
 
 Each function returns a `Representation`, which has the interface of an `Encoder`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
-from cse.corpus.lines import text_lines
 from cse.encoder.encoder import Encoder
 from cse.encoder.rows import plain_ids
 from cse.evaluation.tasks import StaticEmbeddings, TokenAccess
-from cse.files.writing import digest, file_digest
-
-# Words (with inner hyphens), English contractions split as in the Penn Treebank ("do", "n't"), and runs of one
-# punctuation mark; text already tokenised this way is unchanged.
-_WORD = re.compile(r"n't\b|'(?:s|m|d|re|ve|ll)\b|\w+?(?=n't\b)|\w+(?:-\w+)*|([^\w\s])\1*", re.IGNORECASE)
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-_HEADER = re.compile(r"\d+ \d+")
+from cse.files.writing import digest
 
 
 @dataclass(frozen=True)
@@ -73,68 +64,6 @@ def top_k_tokens(encoder: Encoder, denoise: bool, k: int = 200) -> Representatio
         return vectors
 
     return Representation(f"{encoder.name}+{label}", digest(encoder.fingerprint, label), embed)
-
-
-def glove(path: Path) -> Representation:
-    """Encode sentences as the mean vector of their words in a file of word vectors; zero if it has none of them.
-
-    PromptBERT, Table 5 (GloVe); SentEval's bag of words. The file has `word v1 v2 ...` on a line, separated by single
-    spaces, plain, .gz or .xz; a first line `N d` (word2vec's text format) is skipped. A word is looked up as written,
-    then lower-cased; of repeated words the first row counts. As files have millions of rows, each `encode` streams the
-    file once and keeps only the words of its sentences, so encode many sentences at a time. Raises ValueError for a
-    missing or empty file and a first row without numbers; while encoding, for a row of another width, and for a needed
-    row with a value that is not a number.
-    """
-    path = Path(path)
-    first = next(_word_vectors(path), None)
-    if first is None:
-        raise ValueError(f"{path}: no word vector in it; give a file with `word v1 v2 ...` on each line")
-
-    def embed(texts: list[str], _batch_size: int) -> np.ndarray:
-        rows = [word_tokens(text) for text in texts]
-        table: dict[str, np.ndarray] = {}
-        vocabulary = {form for row in rows for word in row for form in (word, word.lower())}
-        for word, vector in _word_vectors(path, vocabulary):
-            table.setdefault(word, vector)
-        vectors = np.zeros((len(texts), len(first[1])), np.float32)
-        for number, row in enumerate(rows):
-            forms = (word if word in table else word.lower() for word in row)
-            if word_vectors := [table[form] for form in forms if form in table]:
-                vectors[number] = np.mean(word_vectors, axis=0)
-        return vectors
-
-    return Representation(path.name, file_digest(path), embed)
-
-
-def word_tokens(text: str) -> list[str]:
-    """The words and punctuation marks of a text, contractions split as in "do n't" and "it 's"."""
-    return [match.group() for match in _WORD.finditer(text)]
-
-
-def _word_vectors(path: Path, vocabulary: Container[str] | None = None) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield word and vector (d,) of every row, or only of the words in `vocabulary`, which skips most parsing."""
-    width = 0
-    for number, line in enumerate(text_lines(path), start=1):
-        line = line.rstrip(" ")
-        if not line or (number == 1 and _HEADER.fullmatch(line)):
-            continue
-        spaces = line.count(" ")
-        width = width or spaces
-        # Some words of glove.840B contain spaces ("at x.com").
-        word = line.partition(" ")[0] if spaces == width else line.rsplit(" ", width)[0]
-        if not 0 < width <= spaces or (spaces > width and _NUMBER.fullmatch(word.rpartition(" ")[2])):
-            raise ValueError(
-                f"{path}: line {number} has {spaces} numbers after its word, not {width or 'some'}; repair the file"
-            )
-        if vocabulary is not None and word not in vocabulary:
-            continue
-        try:
-            vector = np.array(line.rsplit(" ", width)[1:], dtype=np.float32)
-        except ValueError as error:
-            raise ValueError(f"{path}: line {number}: {error}; every column after the word must be a number") from error
-        if not np.isfinite(vector).all():
-            raise ValueError(f"{path}: line {number} has a value that is not finite; correct or remove the row")
-        yield word, vector
 
 
 def token_access(encoder: TextEncoder, batch_size: int) -> TokenAccess | None:

@@ -98,8 +98,6 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
         backend = os.environ.get("CSE_BACKEND") or AUTO
     if backend not in BACKENDS:
         raise ValueError(f"`backend` is {backend!r}; choose from {', '.join(BACKENDS)}")
-    if reference.kind is Kind.WORD_VECTORS:
-        raise ArtefactError(f"{reference.name} is a file; give the model's folder")
     target = device or os.environ.get("CSE_DEVICE") or None
     if reference.kind is Kind.STATIC:
         return read_settled(Path(location(reference.name)), lambda: _static(reference))

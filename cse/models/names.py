@@ -156,7 +156,6 @@ class Kind(str, Enum):
     STATIC = "table of static embeddings"  # a StaticEmbedding, or model2vec's
     PUBLISHED = "published checkpoint"  # of other training code, read by its family in `FAMILIES`
     EXPORT = "export"  # made by `cse export` for another tool, or a checkpoint that such a tool has saved again
-    WORD_VECTORS = "word-vectors"  # a file of word vectors, such as GloVe's
 
 
 @dataclass(frozen=True)
@@ -252,9 +251,10 @@ def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
         modules = {kind for kind, _ in modules_of(name) or ()}
         plain = modules and modules <= {"Transformer", "Pooling", "Normalize"}
         return _plain(name, None if plain else DEFAULT_POOLING)
-    if kind in (Kind.WORD_VECTORS, Kind.STATIC):
-        what = "file" if kind is Kind.WORD_VECTORS else f"{kind.value}, without layers to train"
-        raise ArtefactError(f"{model} is a {what}; give a backbone: {BACKBONE}, a folder or a hub id")
+    if kind is Kind.STATIC:
+        raise ArtefactError(
+            f"{model} is a {kind.value}, without layers to train; give a backbone: {BACKBONE}, a folder or a hub id"
+        )
     key = "" if kind else marked(stored_keys(find_weights(location(name))))[0]
     if kind or key:
         what = f"trained checkpoint{key and f' ({key})'}"
@@ -335,7 +335,7 @@ def _kind_by_name(model: str, pooling: str | None = None) -> tuple[str, Kind | N
         raise ArtefactError(f"no model given; choose {_choices()}")
     name = canonical_name(str(model))
     if Path(name).is_file():
-        return name, Kind.WORD_VECTORS
+        raise ArtefactError(f"{model} is a file; give a model's folder or hub id")
     if name in (*BUNDLED_NAMES, BACKBONE):
         return name, Kind.CHECKPOINT if name != BACKBONE else None
     if hub.cached_file(name, EXPORT_RECORD):

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from cse.errors import ArtefactError
-from cse.models.names import BUNDLED_NAMES, Kind, resolve
+from cse.models.names import BUNDLED_NAMES, resolve
 from cse.models.push import copy_model
 
 LOCK, CARD, LICENCE = "requirements.txt", "README.md", "LICENSE"
@@ -134,8 +134,6 @@ def stage(request: SpaceRequest, folder: Path) -> dict[str, str]:
     staged: dict[str, str] = {}
     for model in request.models:
         reference = resolve(model)
-        if reference.kind is Kind.WORD_VECTORS:
-            raise ArtefactError(f"{model} is a file; give a model's folder or hub id")
         if reference.name in BUNDLED_NAMES or reference.name in staged:  # the first are columns already
             continue
         name = reference.name

@@ -99,7 +99,7 @@ def test_missing_and_wrong_artefacts_are_refused_with_exit_code_4(bert_folder, t
     refused(run("train", "simcse", "--backbone", tmp_path / "foreign", *common), 4, "damaged", "copy")
     for name, message in (
         ("nope", "no model 'nope'; choose simcse"), ("promptbert", "promptbert is a trained checkpoint"),
-        (text, "is a file; give a backbone"), ("", "no model given"),
+        (text, "is a file; give a model's folder"), ("", "no model given"),
     ):  # fmt: skip
         refused(run("train", "simcse", "--backbone", name, *common), 4, message)
         refused(run("pretrain", text, "--output", tmp_path / "pretrained", "--init", name), 4, message)

@@ -156,26 +156,18 @@ def test_runs_that_differ_in_the_seed_get_mean_and_deviation(bert_folder, sts, t
     assert done.stdout.splitlines()[3] == f"over 2 seeds: {mean:.2f} +- {deviation:.2f}  (s1, s2)"
 
 
-def test_postprocessing_and_word_vectors_are_models_too(bert_folder, sts, tmp_path):
+def test_a_whitened_model_is_a_row_of_its_own(bert_folder, sts, tmp_path):
     (tmp_path / "fit.txt").write_text("\n".join(f"{a} and {b}" for a in SENTENCES for b in SENTENCES))
-    words = dict.fromkeys(" ".join(SENTENCES).split())
-    rng = np.random.default_rng(0)
-    rows = [f"{word} {' '.join(map(str, rng.normal(size=4).round(3)))}" for word in words]
-    (tmp_path / "vectors.txt").write_text("\n".join(rows))
-    done = ran(
-        "evaluate", "sts", "--model", bert_folder, "--model", tmp_path / "vectors.txt", "--data", sts,
-        "--postprocess", "flow", "--fit", tmp_path / "fit.txt", "--json", "-",
-    )  # fmt: skip
-    assert list(json.loads(done.stdout)["models"]) == ["bert-mean+flow", "vectors.txt+flow"]
-    words = run("evaluate", "geometry", "--model", tmp_path / "vectors.txt", "--data", sts).stderr
-    assert "removal and static-bias need an encoder with tokens" in words
+    words = ("--postprocess", "whitening", "--fit", tmp_path / "fit.txt", "--json", "-")
+    done = ran("evaluate", "sts", "--model", bert_folder, "--data", sts, *words)
+    assert list(json.loads(done.stdout)["models"]) == ["bert-mean+whitening"]
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
         (["--model", "simcsee"], 4, "no model 'simcsee' (did you mean simcse?); choose simcse"),
-        (["--postprocess", "flow", "--fit", "nowhere.txt"], 3, "nowhere.txt: no such file"),
+        (["--postprocess", "whitening", "--fit", "nowhere.txt"], 3, "nowhere.txt: no such file"),
         (["--model", "promptbert", "--pooling", "median"], 3, "unknown 'median'"),
         (["--bare"], 3, "read without head and denoising anyway; leave out --bare"),
     ],

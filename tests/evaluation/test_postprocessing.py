@@ -1,13 +1,11 @@
-"""Whitening against its definition and scikit-learn; the flow against its inverse, autograd and a likelihood."""
+"""Whitening against its definition and scikit-learn."""
 
 import numpy as np
-import pytest
-import torch
 from conftest import SENTENCES
 from sklearn.decomposition import PCA
 
 import cse
-from cse.evaluation.postprocessing import Flow, fit_flow, fit_whitening, whitened
+from cse.evaluation.postprocessing import fit_whitening, whitened
 from cse.evaluation.representations import Representation
 
 
@@ -18,38 +16,11 @@ def correlated(count: int, width: int, seed: int = 0) -> np.ndarray:
     return (generator.normal(size=(count, width)) @ mixing + 5).astype(np.float32)
 
 
-def random_flow(width: int) -> Flow:
-    torch.manual_seed(1)
-    flow = Flow(width).double()
-    for parameter in flow.parameters():
-        parameter.data += 0.3 * torch.randn_like(parameter)
-    return flow.requires_grad_(False)
-
-
 def test_whitening_is_scikit_learns_but_for_signs():
     vectors, others = correlated(200, 5), correlated(50, 5, seed=1)
     expected = PCA(whiten=True).fit(vectors.astype(np.float64)).transform(others)
     mean, matrix = fit_whitening(vectors)
     np.testing.assert_allclose(np.abs((others - mean) @ matrix), np.abs(expected), atol=1e-3)
-
-
-@pytest.mark.parametrize("width", [2, 5])
-def test_the_log_determinant_is_the_jacobians(width):
-    flow = random_flow(width)
-    for x in torch.randn(3, width, dtype=torch.float64):
-        jacobian = torch.autograd.functional.jacobian(lambda row: flow(row[None])[0], x)
-        torch.testing.assert_close(torch.linalg.slogdet(jacobian).logabsdet, flow.log_determinant())
-
-
-def test_fitting_raises_the_likelihood_of_unseen_correlated_vectors():
-    vectors, others = correlated(3000, 6), torch.from_numpy(correlated(500, 6, seed=1))
-    independent = torch.distributions.Normal(torch.from_numpy(vectors.mean(0)), torch.from_numpy(vectors.std(0)))
-    start = float(independent.log_prob(others).sum(1).mean())  # what activation norm alone reaches
-    covariance = torch.from_numpy(np.cov(vectors, rowvar=False)).float()
-    best = torch.distributions.MultivariateNormal(torch.from_numpy(vectors.mean(0)), covariance)
-    limit = float(best.log_prob(others).mean())
-    reached = float(fit_flow(vectors).log_likelihood(others).mean())
-    assert start + 0.5 * (limit - start) < reached < limit + 0.1
 
 
 def test_a_real_encoder_is_wrapped_and_its_own_numbers_count(bert_folder):

@@ -7,27 +7,16 @@ from pathlib import Path
 
 import command_line
 import pytest
-import torch
 from conftest import SENTENCES, fresh_backbone
 from scipy.stats import spearmanr
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import WhitespaceSplit
-from tokenizers.processors import TemplateProcessing
-from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
 
 import cse
 from cse.corpus.supervised import scored_pairs
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.evaluation import template_search
 from cse.evaluation.results import TEMPLATES
 from cse.evaluation.template_search import (  # fmt: skip
-    WORD_DEFINITIONS,
     dev_score,
-    generated,
     greedy,
-    read_templates,
-    template_of,
 )
 from cse.files.checksums import with_digest
 from cse.methods.catalogue import UNTRAINED
@@ -107,69 +96,3 @@ def test_the_command_prints_table_4_and_marks_the_best(bert_folder, dev, tmp_pat
         line for line in lines if f"  {best.text}  (best)" in line and line.startswith(f"{expected[best]:6.2f} ")
     ]
     assert lines[0].split(maxsplit=2) == [f"{expected[Template('[X] [MASK] .')]:.2f}", "39.34", "[X] [MASK] ."]
-
-
-GAPS = ["<extra_id_0>", "<extra_id_1>", "<extra_id_2>"]
-WRITTEN = [GAPS[0], "Also", "called", GAPS[1], ".", GAPS[2], "</s>"]
-BEST = "Also called [MASK]. [X]"
-WORD_FIRST, WORD_LAST = ("[MASK]", "[X]"), ("[X]", "[MASK]")
-
-
-@pytest.fixture(scope="module")
-def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a T5 of one layer that knows the pairs' words and has learned to write `WRITTEN`."""
-    folder = tmp_path_factory.mktemp("t5")
-    words = dict.fromkeys(word for pair in WORD_DEFINITIONS for text in pair for word in text.split())
-    pieces = ["<pad>", "</s>", "<unk>", *GAPS, "Also", "called", ".", *words]
-    vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
-    rules = Tokenizer(WordLevel(vocabulary, unk_token="<unk>"))
-    rules.pre_tokenizer = WhitespaceSplit()
-    rules.post_processor = TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=rules, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", additional_special_tokens=GAPS
-    )
-    torch.manual_seed(0)
-    sizes = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2, "dropout_rate": 0.0}
-    model = T5ForConditionalGeneration(
-        T5Config(vocab_size=len(vocabulary), pad_token_id=0, eos_token_id=1, decoder_start_token_id=0, **sizes)
-    )
-    word, text = WORD_DEFINITIONS[0]
-    inputs = tokenizer([f"<extra_id_0> {word} <extra_id_1> {text} <extra_id_2>"], return_tensors="pt")["input_ids"]
-    labels = torch.tensor([[vocabulary[piece] for piece in WRITTEN]])
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-    for _ in range(80):
-        model(input_ids=inputs, labels=labels).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("filled", "parts", "expected"),
-    [
-        ("<pad><extra_id_0> Also called<extra_id_1>.<extra_id_2></s>", WORD_FIRST, BEST),
-        ("<extra_id_0> A  <extra_id_1>\n: <extra_id_2> , no ? <extra_id_3> more", WORD_FIRST, "A [MASK]: [X], no?"),
-        ("<extra_id_0> a <extra_id_1> b </s>", WORD_FIRST, None),  # a gap is missing
-        ("<extra_id_0> the Island <extra_id_1> is <extra_id_2></s>", WORD_FIRST, None),  # the word itself
-    ],
-)
-def test_what_fills_the_gaps_becomes_a_template_or_nothing(filled, parts, expected):
-    assert template_of(filled, parts, ("island", "land with water on every side")) == expected
-
-
-def test_the_command_writes_candidates_scores_them_and_takes_an_existing_file(t5, bert_folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(template_search, "generated", partial(generated, pairs=WORD_DEFINITIONS[:1], beams=2))
-    (tmp_path / "dev.tsv").write_text(
-        "".join(f"{i % 6}\t{SENTENCES[i % 7]}\t{SENTENCES[3 * i % 7]}\n" for i in range(9))
-    )
-    file = tmp_path / "new" / "templates.txt"
-    arguments = ("--model", bert_folder, "--dev", tmp_path / "dev.tsv", "--templates", file)
-    done = run(*arguments, "--generate", t5)
-    assert done.exit_code == 0, done.stderr
-    assert Template(BEST) in read_templates(file)
-    assert f"64.75  {BEST}" in done.stdout
-    again = run(*arguments, "--generate", tmp_path / "nothing")
-    assert (again.exit_code, again.stdout) == (0, done.stdout)
-    assert "exists; its templates are scored" in again.stderr

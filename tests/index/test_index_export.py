@@ -65,17 +65,6 @@ def test_a_type_that_keeps_row_numbers_is_refused_after_removals(tmp_path):
     np.testing.assert_allclose(np.stack(table["vector"]), unit_rows(vectors(COUNT))[left], atol=1e-6)
 
 
-def test_the_projectors_files_have_a_line_for_each_sentence(tmp_path):
-    index = build(tmp_path / "index", "Flat", COUNT)
-    index.add(["two\nlines\tand a tab", ""], vectors(2, seed=2))
-    folder = exported(index, "projector", tmp_path / "out")
-    expected = index.contents()[1]
-    np.testing.assert_array_equal(np.loadtxt(folder / "vectors.tsv", dtype=np.float32), expected)
-    lines = (folder / "metadata.tsv").read_text().split("\n")
-    assert (lines[0], lines[COUNT + 1 :]) == ("text\trow", ["two lines and a tab\t61", " \t62", ""])
-    assert run_card(folder).strip() == "(62, 32)"
-
-
 TABLE = pa.table(
     {
         "row": ["r1", "r2"], "body": ["one\ttext", ""], "vector": [1.5, 2.5], "x": [None, 1], "text": ["a", "b"],

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from app_models import write_model
@@ -136,9 +137,8 @@ def test_a_pushed_index_is_searched_by_name_with_the_model_pushed_before(at_hand
         vectors = encoder.encode(SENTENCES, normalize_embeddings=True)
         best = np.argsort(-vectors @ vectors[0])[:2]
         assert [hit["text"] for hit in hits] == [SENTENCES[row] for row in best]
-    ran("export", "me/texts", "--to", "projector", "--output", tmp_path / "exported")
-    lines = (tmp_path / "exported" / "metadata.tsv").read_text().splitlines()
-    assert lines[1:] == [f"{text}\t{row}" for row, text in enumerate(SENTENCES, 1)]
+    ran("export", "me/texts", "--to", "parquet", "--output", tmp_path / "exported")
+    assert pd.read_parquet(tmp_path / "exported" / "index.parquet")["text"].tolist() == SENTENCES
 
 
 def test_a_training_is_pushed_when_it_is_done(at_hand, tmp_path, bert_folder):
