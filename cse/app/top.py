@@ -158,7 +158,8 @@ def bar_html(state: AppState, corpus: str, models: Sequence[str], own: OwnCorpus
         label, status = dict((key, label) for label, key in choices_of(state))[corpus], ""
     ordered = [name for _, name in model_choices(state.models.columns) if name in models]
     styles = Markup(html.colour_styles(state.models.columns))
-    return html.drawn("top", "row", corpus=label, models=ordered, status=status, styles=styles)
+    demo = corpus == DEMO_KEY
+    return html.drawn("top", "row", corpus=label, models=ordered, status=status, styles=styles, demo=demo)
 
 
 def progress(own: OwnCorpus) -> str:
@@ -171,7 +172,7 @@ def progress(own: OwnCorpus) -> str:
         if left is not None:
             when = f", {max(1, round(left))} s to go" if left < 90 else f", {round(left / 60)} min to go"
         more = f"; {len(waiting) - 1} more to come" if len(waiting) > 1 else ""
-        facts.append(f"{title(first.column.name)} reads {first.done:,} of {first.total:,}{when}{more}")
+        facts.append(f"{title(first.column.name)} reads {100 * first.done / first.total:.0f} %{when}{more}")
     return " · ".join(facts)
 
 
