@@ -172,7 +172,7 @@ def progress(own: OwnCorpus) -> str:
         if left is not None:
             when = f", {max(1, round(left))} s to go" if left < 90 else f", {round(left / 60)} min to go"
         more = f"; {len(waiting) - 1} more to come" if len(waiting) > 1 else ""
-        facts.append(f"{title(first.column.name)} reads {100 * first.done / first.total:.0f} %{when}{more}")
+        facts.append(f"{title(first.column.name)} reads {first.percent} %{when}{more}")
     return " · ".join(facts)
 
 

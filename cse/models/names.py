@@ -251,13 +251,10 @@ def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
         modules = {kind for kind, _ in modules_of(name) or ()}
         plain = modules and modules <= {"Transformer", "Pooling", "Normalize"}
         return _plain(name, None if plain else DEFAULT_POOLING)
-    if kind is Kind.STATIC:
-        raise ArtefactError(
-            f"{model} is a {kind.value}, without layers to train; give a backbone: {BACKBONE}, a folder or a hub id"
-        )
     key = "" if kind else marked(stored_keys(find_weights(location(name))))[0]
     if kind or key:
         what = f"trained checkpoint{key and f' ({key})'}"
+        what = f"{kind.value}, without layers to train" if kind is Kind.STATIC else what
         raise ArtefactError(f"{model} is a {what}; give a backbone: {BACKBONE}, a folder or a hub id")
     reference = _plain(name, None)
     if reference.recorded and reference.recorded.head:

@@ -78,6 +78,11 @@ class Encoding:
         """True if all texts are encoded, or none can be."""
         return bool(self.failure) or self.complete
 
+    @property
+    def percent(self) -> int:
+        """The whole percent of the texts that are encoded."""
+        return int(100 * self.done / self.total)
+
     def fail(self, reason: str) -> None:
         """Drop the vectors for a reason."""
         self.failure, self.rows = reason, None
@@ -94,8 +99,8 @@ class Encoding:
         if rows is None or not complete:
             left = self.seconds_left()
             rest = "a while" if left is None else f"about {max(1, round(left))} seconds"
-            done = int(100 * self.done / self.total)
-            raise NotYet(f"{title(self.column.name)} has encoded {done} % of your texts; the rest takes {rest}.")
+            name = title(self.column.name)
+            raise NotYet(f"{name} has encoded {self.percent} % of your texts; the rest takes {rest}.")
         return rows.astype(np.float32)
 
 

@@ -77,6 +77,9 @@ class NotYet(ValueError):
 class ClientLeft(ValueError):
     """The client of a request has disconnected, so that its turn in the queue is free."""
 
+    def __init__(self) -> None:
+        super().__init__("The client has left.")
+
 
 def columns(models: Sequence[str], family: str | None = None, pooling: str | None = None) -> tuple[Column, ...]:
     """Return a column per model, without duplicates; the second of two folders of one name is headed by its path."""
@@ -233,7 +236,7 @@ class Models:
         results: dict[str, T | Failure] = {}
         for done, column in enumerate(asked):
             if client_left():
-                raise ClientLeft("The client has left.")
+                raise ClientLeft
             report(done, len(asked), title(column.name))
             try:
                 with self._lock:

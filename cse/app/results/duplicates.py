@@ -187,7 +187,7 @@ def searched(texts: Sequence[str], vectors: np.ndarray, report: Report) -> NearD
 
     def done(count: int, total: int) -> None:
         if client_left():
-            raise ClientLeft("The client has left.")
+            raise ClientLeft
         report(count, total, "comparing all pairs of texts")
 
     with tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True) as folder:
