@@ -262,11 +262,11 @@ class Trial:
             return left_out(f"{self.encoder.name} is a trained model, and training starts from a backbone")
         steps = self.steps
         if steps < EVAL_EVERY:
-            needed = (
-                self.workspace.spent + self.training_costs[0] + self.training_costs[1] * (MAX_STEPS / EVAL_EVERY + 1)
-            )
+            before, per_evaluation = self.training_costs
+            needed = self.workspace.spent + before + per_evaluation * (MAX_STEPS / EVAL_EVERY + 1)
+            minutes = 1 + ceil(needed / 60)  # one in hand, as speeds vary
             reason = f"{EVAL_EVERY} batches of training do not fit in the time"
-            return left_out(reason, out_of_time=True, minutes=1 + ceil(needed / 60))
+            return left_out(reason, out_of_time=True, minutes=minutes)
         try:
             trained, record = self._train(steps)
         except OutOfTimeError:

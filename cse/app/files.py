@@ -85,9 +85,12 @@ def caption(answer: Answer) -> str:
         facts.append(f"Corpus: {one_line(answer.corpus_label, MAX_QUOTE)}.")
     if models:
         facts += [f"Models: {'; '.join(models)}.", *equal_starts(answer.models)]
-    if len(answer.frame):
-        facts += answer.result.facts(answer.frame)
-    return " ".join([*facts, f"cse {answer.version}."])
+    return " ".join([*facts, *facts_of(answer), f"cse {answer.version}."])
+
+
+def facts_of(answer: Answer) -> list[str]:
+    """Return what the result says of its numbers; nothing of none."""
+    return answer.result.facts(answer.frame) if len(answer.frame) else []
 
 
 def flat(cell: Any) -> Any:
@@ -111,7 +114,7 @@ def as_json(answer: Answer, address: str = "") -> str:
     facts = {
         "result": answer.result.key, "inputs": answer.result.inputs(), "corpus": answer.corpus_label,
         "models": answer.models, "seeds": answer.seeds, "failed": answer.failed, "version": answer.version,
-        "facts": answer.result.facts(answer.frame) if len(answer.frame) else [], "rows": records(answer.frame),
+        "facts": facts_of(answer), "rows": records(answer.frame),
     }  # fmt: skip
     return json.dumps(facts, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
@@ -239,9 +242,11 @@ def figure(answer: Answer, kind: str, millimetres: float = 160) -> bytes:
     elif facet := spec.get("encoding", {}).get("facet"):
         spec["width"] = spec["height"] = millimetres * POINTS_PER_MM / facet["columns"] - FACET_GAP
     closed: dict[str, Any] = {"allowed_base_urls": []}  # no chart may read an address
-    closed |= {"scale": 4} if kind == "png" else {}
-    content = getattr(vl_convert, f"vegalite_to_{kind}")(spec, **closed)
-    return content.encode() if isinstance(content, str) else bytes(content)
+    if kind == "svg":
+        return vl_convert.vegalite_to_svg(spec, **closed).encode()
+    if kind == "pdf":
+        return bytes(vl_convert.vegalite_to_pdf(spec, **closed))
+    return bytes(vl_convert.vegalite_to_png(spec, scale=4, **closed))
 
 
 # Each form: the file's suffix and MIME type ("" for code that is shown), and the function that makes it.
@@ -265,11 +270,16 @@ FORMS = (*FIGURES, *TABLES)
 
 def file_of(answer: Answer, form: str, width: str, address: str) -> dict[str, Any]:
     """Return the value that saves or shows an answer in one of the `FORMS`; `address` is the page's, for code."""
-    if form.startswith("Table") and answer.frame.empty:
-        raise ValueError(NO_ROWS if answer.models else NO_ANSWER)
-    suffix, kind = FIGURES.get(form) or TABLES[form][:2]
-    notes = [f"Caption: {caption(answer)}"] if form in FIGURES else []
-    content = figure(answer, suffix, WIDTHS[width]) if form in FIGURES else TABLES[form][2](answer, address)
+    notes: list[str] = []
+    content: str | bytes
+    if form in FIGURES:
+        suffix, kind = FIGURES[form]
+        content, notes = figure(answer, suffix, WIDTHS[width]), [f"Caption: {caption(answer)}"]
+    else:
+        if form.startswith("Table") and answer.frame.empty:
+            raise ValueError(NO_ROWS if answer.models else NO_ANSWER)
+        suffix, kind, make = TABLES[form]
+        content = make(answer, address)
     name = f"{file_stem(answer.result.key, answer.corpus if answer.result.reads_corpus else '')}.{suffix}"
     lacking = [] if suffix == "json" else list(answer.failed)
     if isinstance(content, bytes):

@@ -159,6 +159,11 @@ def rank(values: Values, of: str) -> str:
     return "most" if larger == 0 else "least" if larger == len(values) - 1 else "between"
 
 
+def left(one: float, two: float) -> str:
+    """Return whether none, some or all of `two` things are left when `one` are."""
+    return "none" if one == 0 else "all" if one >= two else "some"
+
+
 # A key from the values of the models (`one`) and those that they are compared with (`two`), which may be empty.
 KEYS: dict[str, Callable[[Judge, Values, Values], str]] = {
     "bands": lambda judge, one, two: banded([one[judge.of]] if judge.of else list(one.values()), judge.bands),
@@ -175,7 +180,7 @@ KEYS: dict[str, Callable[[Judge, Values, Values], str]] = {
     "reacts": lambda judge, one, two: "yes" if one[judge.of] >= judge.limit else "no",
     "rank": lambda judge, one, two: rank(one, judge.of),
     "value": lambda judge, one, two: str(one[judge.of]),
-    "left": lambda judge, one, two: "none" if one[judge.of] == 0 else counted([True, one[judge.of] >= two[judge.of]]),
+    "left": lambda judge, one, two: left(one[judge.of], two[judge.of]),
 }  # fmt: skip
 
 

@@ -86,8 +86,8 @@ class Result:
     `key` names the endpoint, the files, and the macro in the template that is named as the result's module; `title`
     heads the part of the page; `summary` describes the endpoint where it does not answer the table. `lane` is the queue
     that it waits in. All answer while their fields are edited; one that is not `live` waits for its button where there
-    is no answer: at first, and for another sentence, corpus or other models. `plots`
-    is the number of its charts on the page.
+    is no answer: at first, and for another sentence, corpus or other models. `plots` is the number of its charts on the
+    page.
     """
 
     key: ClassVar[str]

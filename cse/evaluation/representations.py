@@ -42,8 +42,12 @@ def top_k_tokens(encoder: Encoder, denoise: bool, k: int = 200) -> Representatio
     """Encode sentences as the mean static embedding of their k likeliest tokens at [MASK], weighted by probability.
 
     PromptBERT, Eq. 3, k of Table 9. The tokens are those of `Encoder.top_tokens`: its default prompt if the encoder
-    reads no mask, no special tokens, denoised by the difference of logits.
+    reads no mask, no special tokens, denoised by the difference of logits. Raises ValueError unless
+    1 <= k <= vocabulary.
     """
+    most = len(encoder.tokenizer) - len(set(encoder.tokenizer.all_special_ids))
+    if not 1 <= k <= most:
+        raise ValueError(f"`k` is {k}; choose between 1 and {most}")
     label = f"top{k}{'-denoised' if denoise else ''}"
 
     def embed(texts: list[str], batch_size: int) -> np.ndarray:

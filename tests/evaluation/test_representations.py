@@ -1,6 +1,7 @@
 """Eq. 3 against a loop over plain transformers' probabilities."""
 
 import numpy as np
+import pytest
 import torch
 from conftest import SENTENCES
 from transformers import AutoModelForMaskedLM, AutoTokenizer
@@ -29,3 +30,8 @@ def test_a_sentence_is_its_likeliest_tokens_weighted_by_probability(backbone):
             logits = model(**inputs).logits[inputs["input_ids"] == tokenizer.mask_token_id][0]
         expected = eq3(logits.softmax(-1).numpy(), words, set(tokenizer.all_special_ids))
         np.testing.assert_allclose(vector, expected, atol=1e-5)
+
+
+def test_more_tokens_than_a_vocabulary_has_are_refused(bert_folder):
+    with pytest.raises(ValueError, match="`k` is 10000; choose between 1 and"):
+        top_k_tokens(cse.load(str(bert_folder), "prompt"), False, k=10_000)

@@ -73,9 +73,9 @@ class Scores(Result):
         """Return a row for each model and column of the board: the score with its 95 % interval, and the one before.
 
         `mark` is "best", "alike" (not significantly different from the best) or "", `apart` says that the best one is
-        significantly so. `low` and `high` are empty where a single run leaves the noise unknown. `attrs` has the task's
-        `about`, `protocol` and `command`. Where the visitor has
-        chosen some of the models, other ones and untrained readings are left out.
+        significantly so. `low` and `high` are empty where a single run leaves the noise unknown. Where the visitor has
+        chosen some of the models, other ones and untrained readings are left out. `attrs` has the task's `about`,
+        `protocol` and `command`.
         """
         board = board_of(session.state, self.task)
         names, asked = names_of(board, session.state.models.columns), {column.name for column in session.columns}
