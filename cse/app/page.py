@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -27,7 +26,7 @@ from cse.app.server.bodies import AGE, Uploads
 from cse.app.server.gate import Gate
 from cse.app.server.gradio_adapter import set_up_queue
 from cse.app.show import Shown, answer, endpoint, examples_of, read_first, section
-from cse.app.state import AppState, chosen_columns, chosen_corpus, open_session
+from cse.app.state import AppState, chosen_columns, chosen_corpus, mark_of, open_session
 from cse.app.top import Top, top_row
 from cse.app.training.request import OWN
 from cse.app.training.trainings import Trainings
@@ -123,7 +122,7 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         linked = {name: (tab, [each.linked for each in shown]) for name, (tab, shown) in places.items()}
         link(opened, tabs, linked, Shared({"corpus": top.corpus, "models": top.models}, top.steps), whole)
         tabs_of = {name: tab for name, (tab, _) in places.items()}
-        current = open_places(top, tabs_of, share_forms(state, top.share, places))
+        current = open_places(state, top, tabs_of, share_forms(state, top.share, places))
         for name, (_, shown) in places.items():
             for part in shown:
                 keep_current(state, part, top, current[name])
@@ -134,29 +133,31 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
     return blocks
 
 
-def open_places(top: Top, tabs: Mapping[str, gr.Tab], forms: Mapping[str, gr.Column]) -> dict[str, gr.State]:
+def open_places(
+    state: AppState, top: Top, tabs: Mapping[str, gr.Tab], forms: Mapping[str, gr.Column]
+) -> dict[str, gr.State]:
     """Follow which place is open, and show its form of the panel Share.
 
-    Returns for each place the number of `top.changed` that it last showed: it changes while the place is open, else on
-    opening. That is one event a tab, as each event costs the page some hundredths of a second.
+    Returns for each place the mark of the choice with which it was last open: it changes while the place is open, else
+    on opening. That is one event a tab, as each event costs the page some hundredths of a second.
     """
-    current = {name: gr.State(0) for name in tabs}
+    current = {name: gr.State(top.changed.value) for name in tabs}
 
-    def follow(number: Any, place: str) -> list[Any]:
-        return [number if name == place else gr.skip() for name in current]
+    def follow(mark: str, place: str) -> list[Any]:
+        return [mark if name == place else gr.skip() for name in current]
 
-    def opening(place: str, number: Any) -> list[Any]:
-        return [place, number, *(gr.update(visible=name == place) for name in forms)]
+    def opening(place: str, *choice: Any) -> list[Any]:
+        return [place, mark_of(state, *choice), *(gr.update(visible=name == place) for name in forms)]
 
     top.changed.change(follow, [top.changed, top.place], list(current.values()), **SILENT, **CHANGES)
     for name, tab in tabs.items():
         outputs = [top.place, current[name], *forms.values()]
-        tab.select(partial(opening, name), top.changed, outputs, **SILENT, **CHANGES)
+        tab.select(partial(opening, name), [top.corpus, top.models, top.key], outputs, **SILENT, **CHANGES)
     return current
 
 
-def keep_current(state: AppState, shown: Shown, top: Top, number: gr.State) -> None:
-    """Answer anew when the `number` of its place changes: for another corpus, other models or further vectors.
+def keep_current(state: AppState, shown: Shown, top: Top, current: gr.State) -> None:
+    """Answer anew when the mark of its place changes, unless it has answered for that: the address may have asked it.
 
     The answer of a part that waits for its button goes, and one about another corpus, where models have to read the new
     texts first. A part that answers step by step, the maps, follows by itself, and one that asks neither corpus nor
@@ -164,29 +165,34 @@ def keep_current(state: AppState, shown: Shown, top: Top, number: gr.State) -> N
     An example that nobody has edited, in a part that asks for a single text, becomes one of the corpus.
     """
     run, lane, kind = shown.linked.run, shown.linked.lane, shown.kind
-    if inspect.isgeneratorfunction(run.fn) or not any(each in (top.corpus, top.models) for each in run.inputs):
+    if shown.answered is None:
         return
     own = run.inputs[:1] if kind.corpus_examples == 1 else []
+    waiting = [*map(emptied, run.outputs[:-2]), gr.skip(), gr.skip()]  # the last are the mark and the notice
 
-    def again(known: tuple[Any, str], *values: Any) -> Iterator[list[Any]]:
-        (example, label), empty = known, [*map(emptied, run.outputs[:-1]), gr.skip()]
-        filled: list[Any] = [gr.skip()] * len(own)
+    def again(known: tuple[Any, str], answered: str, *values: Any) -> Iterator[list[Any]]:
+        (example, label), choice = known, values[-3:]
+        corpus, models, key = choice
+        mark, filled = mark_of(state, *choice), [gr.skip()] * len(own)
+        if mark == answered:
+            yield [gr.skip()] * (len(run.outputs) + 1 + len(own))
+            return
         if own and values[0] == example:
-            corpus, _, key = values[-3:]  # the choices of the row
             example = next(iter(examples_of(state, kind, corpus, key).values()))[0]
             filled = [example] if values[0] != example else filled
             values = (example, *values[1:])
         if kind.reads_corpus:
-            before, (corpus, models, key) = label, values[-3:]
+            before = label
             with suppress(ValueError):  # the answer says what is wrong
                 chosen = chosen_corpus(state, corpus, key)
                 label, columns = chosen.label, chosen_columns(state.models.columns, models)
                 if kind.live and label != before and len(chosen.ready(columns)) < len(columns):
-                    yield [*empty, gr.skip(), *filled]
-        yield [*(run.fn(*values) if kind.live else empty), (example, label), *filled]
+                    yield [*waiting, gr.skip(), *filled]
+        answers = run.fn(*values) if kind.live else [*waiting[:-2], mark, gr.skip()]
+        yield [*answers, (example, label), *filled]
 
     known = gr.State((own[0].value if own else None, state.demo.label))
-    number.change(again, [known, *run.inputs], [*run.outputs, known, *own], **lane)
+    current.change(again, [known, shown.answered, *run.inputs], [*run.outputs, known, *own], **lane)
 
 
 def theme() -> gr.themes.Base:

@@ -24,7 +24,7 @@ from cse.app.html import heading, settings
 from cse.app.html import result as result_html
 from cse.app.models.models import checkpoint_of
 from cse.app.result import TYPES, Ask, Result, equal_starts
-from cse.app.state import Session, chosen_corpus, open_session
+from cse.app.state import Session, chosen_corpus, mark_of, open_session
 from cse.models.names import BUNDLED_NAMES
 
 if TYPE_CHECKING:
@@ -149,12 +149,14 @@ def ask(state: AppState, kind: type[Result], values: Mapping[str, Any], **option
 class Shown:
     """A result's part of the page: the fields by the names of its inputs, its run, and its part of the address.
 
-    An `unanswered` one has no first answer and computes it when the page is loaded.
+    `answered` is the mark of the choice that it last answered for. An `unanswered` part has no first answer and
+    computes it when the page is loaded.
     """
 
     kind: type[Result]
     fields: dict[str, gr.components.Component]
     linked: Linked
+    answered: gr.State | None = None
     unanswered: bool = False
 
 
@@ -200,7 +202,9 @@ def section(
     ordered, choice = {**own, **read}, {"corpus": top.corpus, "models": top.models, "key": top.key}
     by_error = {asks[name].name: field for name, field in ordered.items()}
     by_error |= {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
-    runs = refusing(handler(state, kind, list(ordered)), by_error, outputs)
+    known = mark_of(state, DEMO_KEY, [column.name for column in state.models.own], "") if first else ""
+    answered = gr.State(known)
+    runs = refusing(handler(state, kind, list(ordered)), by_error, [*outputs, answered])
     texts = [each for each in own.values() if isinstance(each, gr.Textbox)]
     triggers = [each.submit for each in texts] + ([button.click] if button is not None else [])
     quiet: list[Any] = [each.release for each in own.values() if isinstance(each, gr.Slider)]
@@ -218,7 +222,7 @@ def section(
     for source in read.values():
         source.change(None, None, outputs, js=f"() => {empty}", **HIDDEN)  # type: ignore[attr-defined]
     linked = Linked([asks[name].link or name for name in own], runs, triggers, lane, quiet)
-    return Shown(kind, {**ordered, **choice}, linked, kind.live and first is None)
+    return Shown(kind, {**ordered, **choice}, linked, answered, kind.live and first is None)
 
 
 def form(
@@ -276,8 +280,9 @@ def handler(state: AppState, kind: type[Result], names: Sequence[str]) -> Callab
     def run(*args: Any) -> Any:
         values = dict(zip(given, args, strict=False))
         progress = values.pop("progress", PROGRESS)
+        mark = mark_of(state, *(values[name] for name in ("corpus", "models", "key")))  # before more vectors come
         found = ask(state, kind, values, report=reporter(progress))
-        return [page_html(found), *plot_updates(found, kind.plots)] if kind.plots else page_html(found)
+        return [page_html(found), *plot_updates(found, kind.plots), mark]
 
     parameters = [inspect.Parameter(name, NAMED) for name in given[:-1]]
     progress = inspect.Parameter("progress", NAMED, default=PROGRESS)  # Gradio adds what has this default

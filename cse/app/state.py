@@ -14,7 +14,7 @@ import numpy as np
 
 from cse.app import validation
 from cse.app.corpus.corpora import DEMO_KEY, FIELD, OWN_KEY, ChosenCorpus, Demo, IndexedCorpus, indexed_corpora
-from cse.app.corpus.own import BLOCK, GONE, KEPT, OwnCorpora
+from cse.app.corpus.own import BLOCK, GONE, KEPT, OwnCorpora, OwnCorpus
 from cse.app.models.models import Column, Failure, Models, before, error_line, fingerprint_of, free_name, opened_by
 from cse.app.models.naming import BEFORE, POOLED, Admission, title
 from cse.app.models.recent import Bounds, Recent
@@ -40,6 +40,7 @@ MAX_ASKED = 120  # questions of a ballot
 MAX_SHOWN = 300  # characters kept of a text: a ballot takes at most 400 kB
 NONE_YET = "Your texts"
 LEAST_PAIRED = 20  # different texts; fewer have too few random pairs
+STEPS = 1000  # more than the encodings of one corpus
 PATHS = ("/", "~", ".", "\\")  # begin a path
 
 
@@ -188,6 +189,18 @@ def reference_corpus(state: AppState, corpus: str, key: str | None) -> ChosenCor
         chosen = chosen_corpus(state, corpus, key)
         return chosen if len(set(chosen.texts)) >= LEAST_PAIRED else state.demo
     return state.demo
+
+
+def version(state: AppState, corpus: str, own: OwnCorpus | None) -> int:
+    """Return a number that differs if another corpus is chosen, or if the visitor's `own` one has other vectors."""
+    if corpus == OWN_KEY:
+        return 0 if own is None else own.number * STEPS + own.complete
+    return -1 - [DEMO_KEY, *state.corpora].index(corpus)
+
+
+def mark_of(state: AppState, corpus: str, models: Sequence[str], key: str) -> str:
+    """Return what differs if a choice has another corpus, other vectors of a visitor's own one, or other models."""
+    return f"{version(state, corpus, state.own_corpora.corpus(key))} {','.join(models)}"
 
 
 def choices_of(state: AppState, key: str = "") -> list[tuple[str, str]]:

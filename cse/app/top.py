@@ -20,14 +20,13 @@ from cse.app.events import CHANGES, HIDDEN, PRIVATE, QUICK, SILENT, guarded
 from cse.app.html import file_stem, file_value, saved_file
 from cse.app.models.models import MAX_COLUMNS, Column, before
 from cse.app.models.naming import choices, title
-from cse.app.state import AppState, admit_model, choices_of, chosen_columns, chosen_corpus
+from cse.app.state import AppState, admit_model, choices_of, chosen_columns, chosen_corpus, mark_of, version
 from cse.app.validation import MAX_FILE_BYTES
 from cse.corpus.corpus import free_name
 from cse.corpus.output import csv_text
 
 FIRST_PLACE = "similarity"
 POLL = 1.0  # seconds between looks at an encoding
-STEPS = 1000  # more than the encodings of one corpus
 MAX_CELL = 120  # characters shown of a cell
 NO_LABELS = "none"
 EXPLANATION = (
@@ -49,10 +48,10 @@ FOCUS_UNDO = "() => requestAnimationFrame(() => document.getElementById('corpus-
 class Top:
     """What every place reads: the chosen corpus, the chosen models, the visitor's key.
 
-    `changed` is a number that changes when texts, vectors or models of the choice changed; an opened page reports 0.
-    `place` is the name of the open one. The address is written after the events `steps`, too. `share` is the panel in
-    which a place's files are offered, `about_models` the one that describes the models. `opened` is the event after
-    which an opened page has its visitor's key, `tab` that of the place that is added.
+    `changed` is the mark of the choice (`mark_of`). `place` is the name of the open one. The address is written after
+    the events `steps`, too. `share` is the panel in which a place's files are offered, `about_models` the one that
+    describes the models. `opened` is the event after which an opened page has its visitor's key, `tab` that of the
+    place that is added.
     """
 
     corpus: gr.Dropdown
@@ -103,16 +102,17 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
         save = gr.Button("Save the corpus (.csv)", size="sm", elem_classes="cse-copy")
         save.click(guarded(partial(corpus_table, state)), [corpus, key], saved_file(), **QUICK)
     with panel("models", "Models") as models_panel:
-        chosen, changing = models_form(state, key)
+        chosen = models_form(state, key)
     with panel("share", "Share") as share:
         with gr.Row():
             gr.HTML(html.hint(LINKING), apply_default_css=False)
             copy = gr.Button(COPY, scale=0, min_width=100, elem_classes="cse-submit")
         copied = copy.click(None, None, copy, js="() => cse.copyLink()", **HIDDEN)
         copied.then(None, None, copy, js=COPY_AGAIN, **HIDDEN)
-    number = gr.Number(0, precision=0, visible="hidden")  # a State takes no value outside of the queue
+    first = version(state, DEMO_KEY, None)
+    number = gr.Number(first, precision=0, visible="hidden")  # a State takes no value outside of the queue
     timer, undoable = gr.Timer(POLL, active=False), gr.Timer(UNDO, active=False)
-    changed = gr.State(0)
+    changed = gr.State(mark_of(state, DEMO_KEY, names, ""))
 
     def follow(corpus: str, key: str, models: list[str]) -> tuple[Any, ...]:
         """Return updates of what depends on the choice of the corpus."""
@@ -135,9 +135,8 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     upload = file.change(partial(uploaded, state), [file, chosen, key], [column, labels, rows, *used], **SILENT)
     use_texts = use.click(partial(put_texts, state), [file, lines, column, labels, chosen, key], used, **SILENT)
     about.change(None, about, js=CLOSE, **HIDDEN)
-    for event in (number.change, changing.change):
-        event(lambda one, other: 0 if (one, other) == (0, 0) else f"{one} {other}", [number, changing], changed,
-              **SILENT, **CHANGES)  # fmt: skip
+    for event in (number.change, chosen.change):
+        event(partial(mark_of, state), [corpus, chosen, key], changed, **SILENT, **CHANGES)
     for event in (corpus.change, timer.tick, use_texts.success, upload.success, chosen.change):
         event(follow, [corpus, key, chosen], [bar, number, timer, remove], **QUICK)
     offered = [corpus, said, undo, undoable, about]
@@ -174,13 +173,6 @@ def progress(own: OwnCorpus) -> str:
         more = f"; {len(waiting) - 1} more to come" if len(waiting) > 1 else ""
         facts.append(f"{title(first.column.name)} reads {first.percent} %{when}{more}")
     return " · ".join(facts)
-
-
-def version(state: AppState, corpus: str, own: OwnCorpus | None) -> int:
-    """Return a number that differs if another corpus is chosen, or if the visitor's `own` one has other vectors."""
-    if corpus == OWN_KEY:
-        return 0 if own is None else own.number * STEPS + own.complete
-    return -1 - [DEMO_KEY, *state.corpora].index(corpus)
 
 
 def encode_by(state: AppState, own: OwnCorpus, models: Sequence[str]) -> None:
@@ -280,13 +272,12 @@ def model_choices(columns: Sequence[Column]) -> list[tuple[str, str]]:
     return choices([*known, *(column.name for column, start in pairs if not start)])
 
 
-def models_form(state: AppState, key: gr.Textbox) -> tuple[gr.CheckboxGroup, gr.Number]:
-    """Add the choice of models and the door to add one. Returns it and a number that changes with the choice."""
+def models_form(state: AppState, key: gr.Textbox) -> gr.CheckboxGroup:
+    """Add the choice of models and the door to add one. Returns the choice."""
     names = [column.name for column in state.models.own]
     chosen = gr.CheckboxGroup(
         model_choices(state.models.own), value=names, label="Shown in every place", elem_id="chosen-models"
     )
-    changing = gr.Number(0, precision=0, visible="hidden")
     with gr.Row(equal_height=True):
         name = gr.Dropdown(
             choices(state.admission.offered()), value=None, label="Add a model",
@@ -298,22 +289,21 @@ def models_form(state: AppState, key: gr.Textbox) -> tuple[gr.CheckboxGroup, gr.
     adding = f"Give {state.admission.choices()}. {ADDING}"
     status = gr.HTML(html.hint(adding), apply_default_css=False, elem_id="added")
 
-    def put(name: Any, path: str | None, key: str, chosen: list[str], number: int) -> tuple[Any, ...]:
+    def put(name: Any, path: str | None, key: str, chosen: list[str]) -> tuple[Any, ...]:
         try:
             column = admit_model(state, name, key, path)
         except (ValueError, OSError) as error:
-            return gr.skip(), html.alert(str(error)), gr.skip(), gr.skip(), None
+            return gr.skip(), html.alert(str(error)), gr.skip(), None
         update = gr.update(choices=model_choices(state.models.columns), value=[*chosen, column.name])
         said = html.hint(f"{title(column.name)} is in every place. {ADDING}")
-        return update, said, number + 1, gr.update(visible=True), None
+        return update, said, gr.update(visible=True), None
 
-    def take(chosen: list[str], number: int) -> tuple[Any, ...]:
+    def take(chosen: list[str]) -> tuple[Any, ...]:
         state.models.remove_added()
         offered = model_choices(state.models.own)
         kept = [name for _, name in offered if name in chosen]
-        return gr.update(choices=offered, value=kept), html.hint(adding), number + 1, gr.update(visible=False)
+        return gr.update(choices=offered, value=kept), html.hint(adding), gr.update(visible=False)
 
-    add.click(guarded(put), [name, file, key, chosen, changing], [chosen, status, changing, drop, file], **PRIVATE)
-    drop.click(guarded(take), [chosen, changing], [chosen, status, changing, drop], **PRIVATE)
-    chosen.input(lambda number: number + 1, changing, changing, **QUICK)
-    return chosen, changing
+    add.click(guarded(put), [name, file, key, chosen], [chosen, status, drop, file], **PRIVATE)
+    drop.click(guarded(take), chosen, [chosen, status, drop], **PRIVATE)
+    return chosen

@@ -54,7 +54,7 @@ class Server:
 
     def opens(self, folder, **sent):
         """What the page answers to a client that opens a folder of the server; `sent` are its headers and cookies."""
-        return self.call("put", [folder, None, KEY, [], 0], **sent)[1]
+        return self.call("put", [folder, None, KEY, []], **sent)[1]
 
     def call(self, name, values, **sent):
         """The outputs of a function of the page, which no named endpoint has."""

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 from app_models import serving
-from app_pages import NEEDS_BROWSER, STILL, look, watched
+from app_pages import NEEDS_BROWSER, STILL, look, open_tab, watched
 from barriers import COLOURS, violations
 from clients import app_client
 from playwright.sync_api import expect
@@ -81,7 +81,7 @@ def test_keys_lead_through_a_lesson_that_asks_before_it_tells(opened) -> None:
     expect(panel(page).locator(".cse-lesson-outcome")).to_have_text(
         "You guessed: hospital. Measured: A quotation mark."
     )
-    expect(page.locator("#tokens .cse-phase")).to_have_text(["Before training", "After training"])
+    expect(page.locator("#tokens .cse-card")).to_have_count(1)  # the next step asks what training makes of it
     for size in ((390, 844), (1280, 720)):
         look(page, *size)
         assert page.evaluate(APART), size
@@ -96,6 +96,9 @@ def test_keys_lead_through_a_lesson_that_asks_before_it_tells(opened) -> None:
     assert page.evaluate("document.activeElement.textContent") == "Learn"
     expect(page.get_by_label("Sentence A")).to_have_value("One dog.")  # as before the lesson, with its models
     expect(page.locator("#similarity tbody th")).to_have_text(["SimCSE", "ConPVP"])
+    open_tab(page, "Tokens")
+    expect(page.locator("#tokens .cse-card h3")).to_contain_text(["ConPVP"])  # SimCSE has no template
+    expect(page.locator("#tokens")).not_to_contain_text("PromptBERT")
 
 
 def test_a_short_link_opens_the_step_and_the_fold_that_it_shows(opened) -> None:

@@ -15,7 +15,7 @@ from cse.adaptation.workspace import CANDIDATE
 from cse.app import html
 from cse.app.corpus.corpora import FIELD
 from cse.app.events import HIDDEN, QUICK, SILENT, Linked, Run, one_line_errors, refusing
-from cse.app.html import NUMBERS, heading, result
+from cse.app.html import heading, result
 from cse.app.models.models import opened_by
 from cse.app.models.naming import BEFORE, POOLED, choices, title
 from cse.app.places.votes import votes_part
@@ -145,7 +145,7 @@ def dial_of(training: Training, dial: float | None = None) -> tuple[pd.DataFrame
 class Trainer:
     """The handlers of the place; `drawn` is the number of the updates by a training, `page` of those by a new model."""
 
-    drawn, page = 15, 4
+    drawn, page = 15, 3
 
     def __init__(self, state: AppState) -> None:
         self._state, self._trainings = state, state.trainings
@@ -203,7 +203,6 @@ class Trainer:
         before = next((name for name in (*starts, f"{newest}{BEFORE}") if name in known), next(iter(known)))
         return [
             gr.update(choices=model_choices(self._state.models.columns), value=[*models, *better]),
-            f"models {next(NUMBERS)}",
             gr.update(choices=choices(known), value=before),
             gr.update(choices=choices(known), value=newest),
         ]  # fmt: skip
@@ -306,7 +305,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     mark, timer = gr.State(()), gr.Timer(TICK, active=False)
     outputs = [
         shown, asking, asked, dial, plot, turned, taken, which, opens, command, timer, mark, stop, begin, train,
-        top.models, top.changed, votes.first, votes.second,
+        top.models, votes.first, votes.second,
     ]  # fmt: skip
     fields = {FIELD: top.corpus, "The key": top.key, START: start, "The name": name}
     others = {"Minutes": minutes, "The models": top.models}
