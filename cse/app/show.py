@@ -91,7 +91,7 @@ def page_html(found: Answer) -> str:
     inside, sentence = Markup(), ""
     if len(frame):
         view, module = result.view(frame), type(result).__module__.rpartition(".")[2]
-        inside = html.drawn(module, result.key, reference=found.reference, **view)
+        inside = html.drawn(module, result.key, reference=found.reference, waiting=found.waiting, **view)
         inside = inside or html.drawn("macros", "whole_frame", frame=frame)
         sentence = "" if found.waiting else result.says(frame)  # what all agree on is known once all have answered
     return html.drawn(

@@ -176,5 +176,5 @@ def test_the_command_of_a_request_has_what_was_asked():
     topics = [f"topic {number % 3}" for number in range(150)]
     named = checked(OWN, TEXTS, topics, saved=("pets.csv", "Body", "Kind of pet"))
     assert named.command.partition("adapt ")[2] == (
-        "pets.csv --backbone bundled --column Body --output my-adapt --label 'Kind of pet' --minutes 240"
+        "pets.csv --backbone bundled --column Body --output my-model --label 'Kind of pet' --minutes 240"
     )

@@ -95,8 +95,9 @@ class ChosenCorpus:
         return self.rows or range(1, len(self.texts) + 1)
 
     def examples(self) -> list[str]:
-        """Return a few short, different texts that are spread over the corpus."""
-        spread = (" ".join(self.texts[row].split()) for row in evenly(len(self.texts), 8 * EXAMPLES))
+        """Return a few short, different texts, or their longest lines, that are spread over the corpus."""
+        texts = (self.texts[row].strip() for row in evenly(len(self.texts), 8 * EXAMPLES))
+        spread = (" ".join(max(text.splitlines(), key=len, default="").split()) for text in texts)
         short = list(dict.fromkeys(text for text in spread if 0 < len(text) <= MAX_EXAMPLE_CHARACTERS))
         return short[:: max(1, len(short) // EXAMPLES)][:EXAMPLES]
 

@@ -19,8 +19,8 @@ UNTRAINED = "Untrained"
 BEFORE = " (before)"  # ends the name of a model as it was before its training
 POOLED = {f"{UNTRAINED} ({pooling})".lower(): pooling for pooling in READINGS}  # names of the backbone's readings
 TITLES = {
-    **{name: method.title for name, method in METHODS.items() if method.title}, BACKBONE: UNTRAINED,
-    **{name: name.capitalize() for name in POOLED},
+    **{name: method.title for name, method in METHODS.items() if method.title}, BACKBONE: f"{UNTRAINED} (mean)",
+    **{known: name.capitalize() for name, pooling in POOLED.items() for known in (name, f"{BACKBONE}-{pooling}")},
 }  # fmt: skip
 MAX_NAME = 200  # characters
 MAX_SIZE, MAX_FETCHED = 2_000_000_000, 20  # bytes of a model from the hub; number of models

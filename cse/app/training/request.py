@@ -172,7 +172,7 @@ def checked(
         check_texts(corpus or "the corpus", texts, 2, "training")
     except ValueError as error:
         raise validation.FieldError("The corpus", str(error)) from error
-    label = validation.text(name, "The name").strip() or f"my {method}"
+    label = validation.text(name, "The name").strip() or f"my {'model' if method == ADAPT else method}"
     if len(label) > MAX_NAME:
         raise validation.FieldError("The name", f"The name has {len(label)} characters; give at most {MAX_NAME}.")
     limit = validation.between(rules.minutes if minutes is None else minutes, "Minutes", 1, rules.minutes)
