@@ -111,10 +111,13 @@ def count_texts(texts: Iterable[str]) -> tuple[int, str]:
 
 
 def columns_digest(tables: Iterable[pa.Table]) -> str:
-    """Return the sha256 of the cells of tables that follow one another."""
+    """Return the sha256 of the cells of tables that follow one another, and of the names of their columns."""
     sha = hashlib.sha256()
-    for batch in (batch for table in tables for batch in table.to_batches()):
-        sha.update(memoryview(batch.serialize()))
+    for number, table in enumerate(tables):
+        if not number:
+            feed_texts(sha, table.schema.names)
+        for batch in table.to_batches():
+            sha.update(memoryview(batch.serialize()))
     return sha.hexdigest()
 
 
