@@ -109,7 +109,7 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         places: dict[str, tuple[gr.Tab, list[Shown]]] = {}
         with gr.Tabs(overflow_behavior="wrap", elem_id="tabs") as tabs:  # no menu hides tabs on a narrow screen
             for name, (heading, add) in PLACES.items():
-                with gr.Tab(heading, id=name) as tab:
+                with gr.Tab(heading, id=name, elem_id=f"place-{name}") as tab:
                     places[name] = tab, add(state, replace(top, tab=tab))
         with top.about_models:
             models = section(state, results.Models, top, read_first(state, results.Models), headed=False)

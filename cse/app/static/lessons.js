@@ -5,7 +5,7 @@ const BUSY = 'input, textarea, select, canvas, [contenteditable="true"], [role="
 const INSIDE = ['attention', 'prefix', 'prototypes'];  // results in one fold of the place Tokens
 const CLOSED = ':scope > button[aria-expanded="false"], :scope > .label-wrap:not(.open)';
 const wide = matchMedia('(min-width: 1001px)');  // as in style.css
-let shown, earlier;  // the step, and the address before the lesson
+let shown, earlier, away;  // the step, the address before the lesson, and whether another place was opened since
 
 const query = () => new URLSearchParams(location.search), presenting = () => query().get('present') === '1';
 const asks = step => Boolean(step.querySelector('[data-choice]')) && !step.dataset.told;
@@ -55,14 +55,15 @@ function ask(step, guess) {
   trigger('select', {lesson, step: Number(number), guess});
 }
 
-// Until a step has its answer, the results of the page are hidden where it asks.
+// Until a step has its answer, the results of the place are hidden that it asks about.
 function draw() {
   const step = here(), large = presenting();
+  if (step !== shown) away = false;
   panel.hidden = !step;
   steps.forEach(each => { each.hidden = each !== step; });
   document.documentElement.style.fontSize = step && large && wide.matches ? '125%' : '';
   panel.classList.toggle('cse-present', large);
-  panel.classList.toggle('cse-guessing', Boolean(step) && asks(step));
+  panel.classList.toggle('cse-guessing', Boolean(step) && asks(step) && !away);
   panel.querySelector('[data-present]').ariaPressed = String(large);
   if (step && step !== shown) {
     panel.querySelector('.cse-lesson-name').textContent = step.dataset.lesson;
@@ -117,7 +118,7 @@ function reach(step, tries = 80) {
 }
 
 cse.reveal = tell;
-window.addEventListener('popstate', draw);
+window.addEventListener('popstate', () => { away = false; draw(); });
 panel.addEventListener('click', ({target}) => {
   const {choice, go: name, present: large} = target.dataset;
   if (choice !== undefined) ask(here(), choice);
@@ -126,6 +127,11 @@ panel.addEventListener('click', ({target}) => {
   if (target.matches('.cse-lesson-fold')) target.ariaExpanded = String(!panel.classList.toggle('cse-folded'));
 });
 document.addEventListener('click', event => {
+  const tab = event.target.closest?.('[role="tab"]');
+  if (tab && here()) {
+    away = tab.id !== `place-${new URLSearchParams(here().dataset.address).get('tab')}-button`;
+    draw();
+  }
   if (event.target.closest?.('.cse-lessons')) {
     document.getElementById('lessons').togglePopover(true);
     document.querySelector('.cse-list-of-lessons a').focus();  // for keys: the list stands far from the button
