@@ -172,7 +172,7 @@ def tried(
 def _run_stage(trial: Trial, name: str, note: Note) -> None:
     """Try candidates, unless they are finished already."""
     stages: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
-        START: (trial.start, f"scoring {trial.encoder.name}"),
+        START: (trial.start, "scoring the start"),
         PROJECTION: (partial(trial.projected, PROJECTION, START), "fitting projections"),
         LANGUAGE: (trial.language, "masked language modelling"), TRAINING: (trial.training, "training"),
         TRAINED: (partial(trial.projected, TRAINED, TRAINING), "fitting projections of the trained model"),

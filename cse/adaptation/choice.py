@@ -11,7 +11,7 @@ from cse.evaluation.metrics import Difference
 START, PROJECTION, LANGUAGE = "start", "projection", "language"
 TRAINING, TRAINED = "training", "trained-projection"
 STAGE_WORDS = {
-    START: "your model as it is", PROJECTION: "projection",
+    START: "the start", PROJECTION: "projection",
     LANGUAGE: "masked language modelling, then projection", TRAINING: "training", TRAINED: "training, then projection",
 }  # fmt: skip
 LATER = (LANGUAGE, TRAINING, TRAINED)  # stages of minutes

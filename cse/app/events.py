@@ -183,10 +183,14 @@ class Linked(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """What the address of every tab holds: components by their names, also written after the events `steps`."""
+    """What the address of every tab holds: components by their names, also written after the events `steps`.
+
+    `offered` returns the values that a group of checkboxes has besides those it was made with: a visitor's own models.
+    """
 
     fields: Mapping[str, gr.components.Component]
     steps: Sequence[Any] = ()
+    offered: Callable[[], Sequence[str]] = tuple
 
 
 def link(
@@ -213,8 +217,8 @@ def link(
     last: dict[str, Any] = {"trigger_mode": "always_last", **SILENT}
     hook = gr.HTML("", html_template="", js_on_load=HOOK, apply_default_css=False, visible="hidden")
     opened.then(None, js="() => cse.read()", **HIDDEN)
-    hook.select(restorer(parts, shared.fields, back=True, whole=whole), None, filled, **last)
-    fill = hook.submit(restorer(parts, shared.fields, whole=whole), None, filled, **last)
+    hook.select(restorer(parts, shared, back=True, whole=whole), None, filled, **last)
+    fill = hook.submit(restorer(parts, shared, whole=whole), None, filled, **last)
     fill.then(None, js="() => { window.cseOpened = true; }", **HIDDEN)
     for name, (tab, contents) in linked.items():
         write_on(tab, name, next(iter(linked)), contents, shared, fill)
@@ -264,7 +268,7 @@ def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], sha
 
 def restorer(
     parts: Sequence[tuple[str, Linked]],
-    shared: Mapping[str, gr.components.Component],
+    shared: Shared,
     back: bool = False,
     whole: Whole = dict,
 ) -> Callable[..., list[Any]]:
@@ -275,7 +279,7 @@ def restorer(
     The `parts` are in the order of the page, each with the name of its tab. With `back`, inputs that the address lacks
     get their initial values, and all parts of the tab run. `whole` returns an address with what it stands for.
     """
-    known = dict(parts)
+    known, fields = dict(parts), shared.fields
 
     def restore(request: gr.Request, event: gr.EventData) -> list[Any]:
         address = whole(dict(request.query_params))
@@ -284,8 +288,8 @@ def restorer(
         tab = str(address.get("tab"))
         if back and tab not in known:
             tab = parts[0][0]
-        chosen = restored(list(shared), list(shared.values()), named, back)
-        filled = list(zip(shared.values(), chosen or (), strict=False))  # several parts may read a field
+        chosen = restored(list(fields), list(fields.values()), named, back, shared.offered())
+        filled = list(zip(fields.values(), chosen or (), strict=False))  # several parts may read a field
         updates, runs = list[Any](), list[Any]()
         for name, content in parts:
             asked = back or any(field in address for field in content.names)
@@ -302,13 +306,13 @@ def restorer(
                 }
                 runs.append(gr.skip() if values is None else (next(NUMBERS), kept))
         selected = gr.Tabs(selected=tab) if tab in known else gr.skip()
-        return [selected, *(chosen or [gr.skip()] * len(shared)), *updates, *runs]
+        return [selected, *(chosen or [gr.skip()] * len(fields)), *updates, *runs]
 
     return restore
 
 
 def restored(
-    names: Sequence[str], components: Sequence[Any], address: Mapping[str, str], back: bool
+    names: Sequence[str], components: Sequence[Any], address: Mapping[str, str], back: bool, offered: Sequence[str] = ()
 ) -> list[Any] | None:
     """Return the values of components in the address; without one they stay, with `back` they get their initial ones.
 
@@ -316,7 +320,7 @@ def restored(
     """
     values = []
     for name, component in zip(names, components, strict=True):
-        value = given(component, address[name]) if name in address else component.value if back else gr.skip()
+        value = given(component, address[name], offered) if name in address else component.value if back else gr.skip()
         if isinstance(component, gr.Dropdown) and name in address and value != address[name]:
             what = html.escape(f"{address[name][:60]} as the {str(component.label).lower()}")
             gr.Warning(f"This address asks for {what}, which is not here.")
@@ -325,8 +329,11 @@ def restored(
     return values
 
 
-def given(component: Any, text: str) -> Any:
-    """Parse a value of the address for a component; an invalid value leaves the component as it is."""
+def given(component: Any, text: str, offered: Sequence[str] = ()) -> Any:
+    """Parse a value of the address for a component; an invalid value leaves the component as it is.
+
+    Checkboxes may have values that are `offered` besides those they were made with.
+    """
     if isinstance(component, (gr.Slider, gr.Number)):
         try:
             number = float(text)
@@ -337,7 +344,7 @@ def given(component: Any, text: str) -> Any:
     if isinstance(component, (gr.Dropdown, gr.Radio)):
         return text if text in [value for _, value in component.choices] else gr.skip()
     if isinstance(component, gr.CheckboxGroup):
-        known = {str(value): value for _, value in component.choices}
+        known = {str(value): value for _, value in component.choices} | {name: name for name in offered}
         named = text.split(",") if text else []
         return [known[each] for each in named] if known.keys() >= set(named) else gr.skip()
     return text

@@ -26,7 +26,7 @@ from cse.app.server.bodies import AGE, Uploads
 from cse.app.server.gate import Gate
 from cse.app.server.gradio_adapter import set_up_queue
 from cse.app.show import Shown, answer, endpoint, examples_of, read_first, section
-from cse.app.state import AppState, chosen_columns, chosen_corpus, mark_of, open_session
+from cse.app.state import AppState, choice_mark, chosen_columns, chosen_corpus, open_session
 from cse.app.top import Top, top_row
 from cse.app.training.request import OWN
 from cse.app.training.trainings import Trainings
@@ -120,7 +120,8 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         gr.HTML("".join(sheet(name, *parts) for name, parts in terms().items()), apply_default_css=False)
         lesson_panel(state)
         linked = {name: (tab, [each.linked for each in shown]) for name, (tab, shown) in places.items()}
-        link(opened, tabs, linked, Shared({"corpus": top.corpus, "models": top.models}, top.steps), whole)
+        fields = {"corpus": top.corpus, "models": top.models}
+        link(opened, tabs, linked, Shared(fields, top.steps, lambda: [one.name for one in state.models.columns]), whole)
         tabs_of = {name: tab for name, (tab, _) in places.items()}
         current = open_places(state, top, tabs_of, share_forms(state, top.share, places))
         for name, (_, shown) in places.items():
@@ -147,7 +148,7 @@ def open_places(
         return [mark if name == place else gr.skip() for name in current]
 
     def opening(place: str, *choice: Any) -> list[Any]:
-        return [place, mark_of(state, *choice), *(gr.update(visible=name == place) for name in forms)]
+        return [place, choice_mark(state, *choice), *(gr.update(visible=name == place) for name in forms)]
 
     top.changed.change(follow, [top.changed, top.place], list(current.values()), **SILENT, **CHANGES)
     for name, tab in tabs.items():
@@ -173,7 +174,7 @@ def keep_current(state: AppState, shown: Shown, top: Top, current: gr.State) -> 
     def again(known: tuple[Any, str], answered: str, *values: Any) -> Iterator[list[Any]]:
         (example, label), choice = known, values[-3:]
         corpus, models, key = choice
-        mark, filled = mark_of(state, *choice), [gr.skip()] * len(own)
+        mark, filled = choice_mark(state, *choice), [gr.skip()] * len(own)
         if mark == answered:
             yield [gr.skip()] * (len(run.outputs) + 1 + len(own))
             return

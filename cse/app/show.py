@@ -24,7 +24,7 @@ from cse.app.html import heading, settings
 from cse.app.html import result as result_html
 from cse.app.models.models import checkpoint_of
 from cse.app.result import TYPES, Ask, Result, equal_starts
-from cse.app.state import Session, chosen_corpus, mark_of, open_session
+from cse.app.state import Session, choice_mark, chosen_corpus, open_session
 from cse.models.names import BUNDLED_NAMES
 
 if TYPE_CHECKING:
@@ -49,8 +49,9 @@ class Answer:
     """A result's table with what it came from.
 
     `models` are the fingerprints of those that answered, `failed` the reasons of those that did not; of these the
-    `waiting` will answer. `corpus` is its key, `corpus_label` and `reference` are names of corpora; `own` says that
-    the corpus is the visitor's, whose texts a program has to send.
+    `waiting` will answer, as will those that are still `reading` the corpus and were not asked. `corpus` is its key,
+    `corpus_label` and `reference` are names of corpora; `own` says that the corpus is the visitor's, whose texts a
+    program has to send.
     """
 
     result: Result
@@ -58,6 +59,7 @@ class Answer:
     models: dict[str, str]
     failed: dict[str, str] = field(default_factory=dict)
     waiting: Sequence[str] = ()
+    reading: Sequence[str] = ()
     notes: tuple[str, ...] = ()
     corpus: str = DEMO_KEY
     corpus_label: str = "the demo corpus"
@@ -78,8 +80,8 @@ def answer(result: Result, session: Session) -> Answer:
     opened = {column.name: checkpoint_of(column.model) for column in session.columns if column.name in session.models}
     seeds = {name: known[1].training.get("settings", {}).get("seed") for name, known in opened.items() if known}
     return Answer(
-        result, frame, session.models, session.failed, session.waiting, tuple(session.notes), session.corpus.key,
-        session.name_of(session.corpus),
+        result, frame, session.models, session.failed, session.waiting, session.reading, tuple(session.notes),
+        session.corpus.key, session.name_of(session.corpus),
         session.name_of(session.reference) if result.reads_corpus else "", session.corpus.key == "own", session.added,
         {name: seed for name, seed in seeds.items() if seed is not None},
     )  # fmt: skip
@@ -88,14 +90,14 @@ def answer(result: Result, session: Session) -> Answer:
 def page_html(found: Answer) -> str:
     """Return the answer as the page shows it: failures, notes, the sentence and the template of the result."""
     result, frame = found.result, found.frame
-    inside, sentence = Markup(), ""
+    inside, sentence, waiting = Markup(), "", [*found.waiting, *found.reading]
     if len(frame):
         view, module = result.view(frame), type(result).__module__.rpartition(".")[2]
-        inside = html.drawn(module, result.key, reference=found.reference, waiting=found.waiting, **view)
+        inside = html.drawn(module, result.key, reference=found.reference, waiting=waiting, **view)
         inside = inside or html.drawn("macros", "whole_frame", frame=frame)
-        sentence = "" if found.waiting else result.says(frame)  # what all agree on is known once all have answered
+        sentence = "" if waiting else result.says(frame)  # what all agree on is known once all have answered
     return html.drawn(
-        "macros", "result", failed=found.failed, waiting=found.waiting,
+        "macros", "result", failed=found.failed, waiting=found.waiting, reading=found.reading,
         notes=(*found.notes, *equal_starts(found.models)), sentence=sentence,
         inside=inside, empty=not len(frame) and not found.failed,
     )  # fmt: skip
@@ -202,7 +204,7 @@ def section(
     ordered, choice = {**own, **read}, {"corpus": top.corpus, "models": top.models, "key": top.key}
     by_error = {asks[name].name: field for name, field in ordered.items()}
     by_error |= {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
-    known = mark_of(state, DEMO_KEY, [column.name for column in state.models.own], "") if first else ""
+    known = choice_mark(state, DEMO_KEY, [column.name for column in state.models.own], "") if first else ""
     answered = gr.State(known)
     runs = refusing(handler(state, kind, list(ordered)), by_error, [*outputs, answered])
     texts = [each for each in own.values() if isinstance(each, gr.Textbox)]
@@ -280,7 +282,7 @@ def handler(state: AppState, kind: type[Result], names: Sequence[str]) -> Callab
     def run(*args: Any) -> Any:
         values = dict(zip(given, args, strict=False))
         progress = values.pop("progress", PROGRESS)
-        mark = mark_of(state, *(values[name] for name in ("corpus", "models", "key")))  # before more vectors come
+        mark = choice_mark(state, *(values[name] for name in ("corpus", "models", "key")))  # before more vectors come
         found = ask(state, kind, values, report=reporter(progress))
         return [page_html(found), *plot_updates(found, kind.plots), mark]
 

@@ -198,7 +198,7 @@ def version(state: AppState, corpus: str, own: OwnCorpus | None) -> int:
     return -1 - [DEMO_KEY, *state.corpora].index(corpus)
 
 
-def mark_of(state: AppState, corpus: str, models: Sequence[str], key: str) -> str:
+def choice_mark(state: AppState, corpus: str, models: Sequence[str], key: str) -> str:
     """Return what differs if a choice has another corpus, other vectors of a visitor's own one, or other models."""
     return f"{version(state, corpus, state.own_corpora.corpus(key))} {','.join(models)}"
 
@@ -227,6 +227,7 @@ class Session:
     models: dict[str, str] = field(default_factory=dict)  # fingerprints of those that answered
     failed: dict[str, str] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)  # those of the failed that still encode the corpus
+    reading: tuple[str, ...] = ()  # those that are not asked, as they still encode the corpus
     notes: list[str] = field(default_factory=list)
 
     def each(self, function: Callable[[Column, Encoder], T], columns: Sequence[Column] | None = None) -> dict[str, T]:
@@ -293,8 +294,11 @@ def open_session(
     """Return the session of a request. Raises FieldError for a corpus that is not there."""
     chosen = chosen_corpus(state, corpus, key)
     columns = chosen.columns or state.models.columns
-    columns = chosen.answering(chosen_columns(columns, models) if models else columns)
-    return Session(state, chosen, reference_corpus(state, corpus, key), tuple(columns), str(key or ""), report)
+    asked = chosen_columns(columns, models) if models else columns
+    columns = chosen.answering(asked)
+    reading = tuple(column.name for column in asked if column not in columns)
+    reference = reference_corpus(state, corpus, key)
+    return Session(state, chosen, reference, tuple(columns), str(key or ""), report, reading=reading)
 
 
 def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> list[Column]:

@@ -20,7 +20,7 @@ from cse.app.events import CHANGES, HIDDEN, PRIVATE, QUICK, SILENT, guarded
 from cse.app.html import file_stem, file_value, saved_file
 from cse.app.models.models import MAX_COLUMNS, Column, before
 from cse.app.models.naming import choices, title
-from cse.app.state import AppState, admit_model, choices_of, chosen_columns, chosen_corpus, mark_of, version
+from cse.app.state import AppState, admit_model, choice_mark, choices_of, chosen_columns, chosen_corpus, version
 from cse.app.validation import MAX_FILE_BYTES
 from cse.corpus.corpus import free_name
 from cse.corpus.output import csv_text
@@ -48,7 +48,7 @@ FOCUS_UNDO = "() => requestAnimationFrame(() => document.getElementById('corpus-
 class Top:
     """What every place reads: the chosen corpus, the chosen models, the visitor's key.
 
-    `changed` is the mark of the choice (`mark_of`). `place` is the name of the open one. The address is written after
+    `changed` is the mark of the choice (`choice_mark`), `place` the name of the open one. The address is written after
     the events `steps`, too. `share` is the panel in which a place's files are offered, `about_models` the one that
     describes the models. `opened` is the event after which an opened page has its visitor's key, `tab` that of the
     place that is added.
@@ -112,7 +112,7 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     first = version(state, DEMO_KEY, None)
     number = gr.Number(first, precision=0, visible="hidden")  # a State takes no value outside of the queue
     timer, undoable = gr.Timer(POLL, active=False), gr.Timer(UNDO, active=False)
-    changed = gr.State(mark_of(state, DEMO_KEY, names, ""))
+    changed = gr.State(choice_mark(state, DEMO_KEY, names, ""))
 
     def follow(corpus: str, key: str, models: list[str]) -> tuple[Any, ...]:
         """Return updates of what depends on the choice of the corpus."""
@@ -136,7 +136,7 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     use_texts = use.click(partial(put_texts, state), [file, lines, column, labels, chosen, key], used, **SILENT)
     about.change(None, about, js=CLOSE, **HIDDEN)
     for event in (number.change, chosen.change):
-        event(partial(mark_of, state), [corpus, chosen, key], changed, **SILENT, **CHANGES)
+        event(partial(choice_mark, state), [corpus, chosen, key], changed, **SILENT, **CHANGES)
     for event in (corpus.change, timer.tick, use_texts.success, upload.success, chosen.change):
         event(follow, [corpus, key, chosen], [bar, number, timer, remove], **QUICK)
     offered = [corpus, said, undo, undoable, about]

@@ -6,7 +6,7 @@ import gradio as gr
 import pytest
 from conftest import ROOT
 
-from cse.app.events import Linked, Run, given, refusing, restorer
+from cse.app.events import Linked, Run, Shared, given, refusing, restorer
 from cse.app.validation import FieldError
 
 CORPUS = gr.Dropdown([("Demo", "demo"), ("Yours", "own")], value="demo", label="Corpus")
@@ -23,6 +23,7 @@ def test_a_value_of_the_address_is_taken_only_where_the_component_can_have_it():
     assert given(gr.Textbox(), "<b>plain</b>") == "<b>plain</b>"
     boxes = gr.CheckboxGroup([("1", 1), ("2", 2), ("3", 3)])
     assert given(boxes, "1,3") == [1, 3]
+    assert given(boxes, "mine", ["mine"]) == ["mine"]
     for component, text in ((slider, "51"), (slider, "x"), (slider, "nan"), (radio, "etc"), (boxes, "1,4")):
         assert skipped(given(component, text)), text
 
@@ -30,7 +31,7 @@ def test_a_value_of_the_address_is_taken_only_where_the_component_can_have_it():
 def test_a_corpus_of_the_address_that_is_not_here_is_named_without_markup():
     with gr.Blocks():
         query = gr.Textbox("dogs")
-    restore = restorer([("search", Linked(("q",), Run(print, (query, CORPUS), ()), ()))], {"corpus": CORPUS})
+    restore = restorer([("search", Linked(("q",), Run(print, (query, CORPUS), ()), ()))], Shared({"corpus": CORPUS}))
 
     def opened(**address: str) -> list:
         values = restore(SimpleNamespace(query_params=address), gr.EventData(None, {"stay": []}))

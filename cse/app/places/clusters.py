@@ -70,7 +70,9 @@ class Clusters:
             rest = len(session.columns) - frame["model"].nunique() - len(session.failed) if len(frame) else 0
             left = (time.monotonic() - begun) / done * rest
             status = f"Drawing {rest} more, about {max(1, round(left))} s to go" if rest else ""
-            answer = Answer(asked, frame, session.models, session.failed, session.waiting, tuple(session.notes))
+            answer = Answer(
+                asked, frame, session.models, session.failed, session.waiting, session.reading, tuple(session.notes)
+            )
             with one_line_errors():  # a pin has no visible field
                 value = canvas_value(frame, pinned(pin), shown, colour, number, bool(session.waiting))
             yield [value, said(status), page_html(answer), *panels(frame, shown), mark]
@@ -206,7 +208,8 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
             with gr.Column(elem_classes="cse-view", elem_id="view-selection"):
                 table = result("selection", NOTHING_SELECTED)
                 save = gr.Button("Save as CSV", size="sm", elem_classes="cse-copy")
-    pin, shown, colour = (gr.Textbox(label=name, visible="hidden") for name in ("Pinned", "Maps", "Colour"))
+    # Without a value Gradio sends None until it has drawn them.
+    pin, shown, colour = (gr.Textbox("", label=name, visible="hidden") for name in ("Pinned", "Maps", "Colour"))
     number, seen = gr.Number(0, precision=0, visible="hidden"), gr.Checkbox(True, visible="hidden")
     points, file = gr.State([]), saved_file()
 
@@ -248,7 +251,7 @@ def near_part(place: Clusters, looked: Sequence[Any], shared: dict[str, Any]) ->
         keep = gr.Dropdown(list(asks["keep"].choices), value="first", label=asks["keep"].label, min_width=130)
     ask = asks["nines"]
     nines = gr.Slider(LEAST, ask.high, LEAST, step=ask.step, label=ask.label, elem_id="strictness")
-    numbers, rejected = result("duplicate-numbers", ""), gr.Textbox(visible="hidden")
+    numbers, rejected = result("duplicate-numbers", ""), gr.Textbox("", visible="hidden")
     with gr.Row():
         unique = gr.Button("Save the texts kept", size="sm", min_width=120)
         groups = gr.Button("Save the groups", size="sm", min_width=120)

@@ -21,6 +21,7 @@ from cse.app.models.naming import BEFORE, POOLED, choices, title
 from cse.app.places.votes import votes_part
 from cse.app.results import adaptation
 from cse.app.results.judge import Judge, columns_of
+from cse.app.server.gradio_adapter import current_request
 from cse.app.show import Answer, Shown, page_html, plot_value
 from cse.app.state import attach, chosen_corpus
 from cse.app.top import Top, model_choices, stem_of
@@ -155,7 +156,7 @@ class Trainer:
         """Return the updates by the visitor's newest training; none where `known` is its mark already."""
         training = self._trainings.newest(key)
         if training is None:
-            return [*self.unchanged[self.page :], *self._added(key, models)] if known == () else self.unchanged
+            return [*self.unchanged[self.page :], *self._added(key, models, known)] if known == () else self.unchanged
         running, ticks = training.running, int(training.seconds // OFTEN)
         now = (
             id(training), training.state, training.progress.step, len(training.progress.stages), training.lines[-1:],
@@ -181,11 +182,14 @@ class Trainer:
             f'<code class="cse-code">{command}</code></p>',
             gr.Timer(active=running), now, gr.update(interactive=running), gr.update(interactive=not running),
             gr.update(interactive=not running),
-            *(self.unchanged[: self.page] if running else self._added(key, models)),
+            *(self.unchanged[: self.page] if running else self._added(key, models, known)),
         ]  # fmt: skip
 
-    def _added(self, key: str, models: list[str]) -> list[Any]:
-        """Add the visitor's models to the page, and return the updates of what lists models."""
+    def _added(self, key: str, models: list[str], mark: Any) -> list[Any]:
+        """Add the visitor's models to the page, and return the updates of what lists models.
+
+        An opened page, which knows no mark yet, has those that its address names, where all of these are there.
+        """
         try:
             fresh = attach(self._state, key)
         except ValueError as error:
@@ -201,8 +205,11 @@ class Trainer:
         start = opened_by(training.request.start, pooling=training.request.pooling) if training else None
         starts = [name for name, column in known.items() if column.opened_by == start]
         before = next((name for name in (*starts, f"{newest}{BEFORE}") if name in known), next(iter(known)))
+        chosen, request = [*models, *better], current_request()
+        named = str(request.query_params.get("models", "")).split(",") if mark == () and request else []
+        chosen = named if named and {column.name for column in self._state.models.columns} >= set(named) else chosen
         return [
-            gr.update(choices=model_choices(self._state.models.columns), value=[*models, *better]),
+            gr.update(choices=model_choices(self._state.models.columns), value=chosen),
             gr.update(choices=choices(known), value=before),
             gr.update(choices=choices(known), value=newest),
         ]  # fmt: skip

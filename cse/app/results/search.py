@@ -115,11 +115,11 @@ class Search(Result):
         names = list(frame["model"].unique())
         if len(names) < 2:
             return []
-        shown = frame.loc[frame["rank"] <= 2 * self.k, ["model", "rank", "text", "cosine"]]
+        shown = frame.loc[frame["rank"] <= 2 * self.k, ["model", "rank", "position", "text", "cosine"]]
         shown = shown.assign(text=shown["text"].str.slice(0, MAX_LINE_CHARACTERS))
         # Lines join neighbouring models alone: one past a model that lacks the text would run through others' points.
         column = shown["model"].map(names.index)
-        shown["line"] = column - column.groupby(shown["text"]).cumcount()
+        shown["line"] = column - column.groupby(shown["position"]).cumcount()
         models: dict[str, Any] = {"title": None, "labelAngle": 0, "orient": "top"}
         if len(names) > MAX_LEVEL:
             models |= {"labelAngle": -40, "labelAlign": "left"}
@@ -132,11 +132,11 @@ class Search(Result):
             },
         }  # fmt: skip
         told = tips(text="text", model="model", rank="rank", cosine="cosine#")
-        pointed = {"type": "point", "fields": ["text"], "on": "pointerover", "clear": "pointerout"}
+        pointed = {"type": "point", "fields": ["position"], "on": "pointerover", "clear": "pointerout"}
         lit = {"condition": {"param": "text", "value": 1, "empty": True}, "value": 0.15}
         layers = [
             {"mark": {"type": "line", "strokeWidth": 1.5, "color": "#8391a7"},
-             "encoding": {**at, "detail": [{"field": "text"}, {"field": "line"}], "opacity": lit}},
+             "encoding": {**at, "detail": [{"field": "position"}, {"field": "line"}], "opacity": lit}},
             {"params": [{"name": "text", "select": pointed}], "mark": {"type": "circle", "size": 90},
              "encoding": {**at, "color": by_model(names, legend=False), "opacity": lit, "tooltip": told}},
         ]  # fmt: skip
