@@ -14,6 +14,7 @@ from page_state import KEY, put_table, table, tiny_state
 from cse.app import show
 from cse.app.corpus.corpora import OWN_KEY
 from cse.app.files import as_csv, as_latex, as_markdown, as_sheet, curl_code, python_code
+from cse.app.models.naming import title
 from cse.app.results.search import QUERIES, Search
 from cse.app.state import chosen_corpus
 from cse.app.validation import FieldError
@@ -56,6 +57,16 @@ def test_the_hits_are_those_of_the_highest_cosines(state, corpus) -> None:
     first = answers[state.models.own[0].name][0]
     assert set(first) == {"rank", "score", "text", "row", "fields"}
     assert set(first["fields"]) == {"id", "kind", "score"}
+
+
+def test_nothing_is_said_of_all_models_while_one_still_reads_the_texts(state, corpus, monkeypatch) -> None:
+    first, second = state.models.own[:2]
+    assert "The models" in show.page_html(asked(state, k=2, models=[first.name, second.name]))
+    own = chosen_corpus(state, OWN_KEY, KEY)
+    monkeypatch.setattr(own.encodings[second], "done", 1)
+    page = show.page_html(asked(state, k=2, models=[first.name, second.name]))
+    assert f"not among these answers yet: {title(second.name)}" in page
+    assert "The models" not in page
 
 
 def test_the_examples_of_the_page_are_texts_of_the_chosen_corpus(state, corpus) -> None:

@@ -82,6 +82,8 @@ def test_the_figure_has_the_histograms_and_the_cosines_of_the_table(state):
 def test_what_a_model_cannot_read_is_noted_with_the_sentence(state):
     notes = ask(state, Similarity, {"s1": "the dog " * 400, "s2": "ok"}).notes
     assert any(re.match(r"Sentence A: only the first \d+ of its 800 word pieces are read", note) for note in notes)
+    notes = ask(state, Pairs, {"lines": "ok\n" + "the dog " * 400}).notes
+    assert any(re.match(r"Sentence 2: only the first \d+ of its 800 word pieces are read", note) for note in notes)
 
 
 def test_all_pairs_of_a_list_have_the_cosines_of_their_vectors(state):

@@ -155,7 +155,7 @@ def test_bars_of_changes_filter_both_maps_and_another_model_is_compared(page):
 def test_near_duplicates_follow_the_slider_and_a_group_is_rejected(page):
     view(page, "Near-duplicates")
     said = page.locator("#duplicate-numbers .cse-says")
-    expect(said).to_contain_text("expected to be wrong by chance")
+    expect(said).to_contain_text("wrong links to expect by chance")
     slider = page.locator("#strictness input[type=range]")
     advised = said.inner_text()
     slider.focus()

@@ -331,9 +331,11 @@ def selection_html(frame: pd.DataFrame, points: Sequence[int]) -> str:
     chosen = np.isin(np.arange(len(texts)), points).astype(int)
     words = group_names(texts, chosen, 8).words[1] if len(points) < len(texts) else []
     counts = Counter(label for label in table.get("label", ()) if label)
+    labels = counts.most_common(5)
     rows = list(zip(points, table.head(MAX_ROWS).itertuples(index=False, name=None), strict=False))
     return html.drawn(
-        "map", "selection", count=len(points), words=words, labels=counts.most_common(5),
+        "map", "selection", count=len(points), words=words, labels=labels,
+        others=counts.total() - sum(size for _, size in labels),
         columns=list(table.columns), rows=rows,
     )  # fmt: skip
 

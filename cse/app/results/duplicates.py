@@ -142,9 +142,9 @@ class Duplicates(Result):
         missing = facts["without_text"]
         without = f" {counted(missing, 'row')} without a text: in no file." if missing else ""
         return (
-            f"{gone:,} of {counted(facts['texts'], 'text')} would go, in {counted(groups, 'group')}; expected to be "
-            f"wrong by chance: {expected(facts['expected'])}. Texts are linked from a cosine of {facts['cosine']:.3f} "
-            f"in {title(facts['model'])} on.{without}"
+            f"{gone:,} of {counted(facts['texts'], 'text')} would go, in {counted(groups, 'group')}; "
+            f"wrong links to expect by chance: {expected(facts['expected'])}. Texts are linked from a cosine of "
+            f"{facts['cosine']:.3f} in {title(facts['model'])} on.{without}"
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:

@@ -39,6 +39,7 @@ ROOM = 0.7  # of a line in the figure, which the highest bar takes
 HEIGHT = 26  # of the highest bar of a histogram, whose picture is 100 wide and 34 high
 NARROW, APART = 0.4, 0.1  # a mean cosine of random pairs that is high, and a difference of two such means that matters
 LEAST_SENTENCES, MAX_SENTENCES = 2, 40
+MAX_WARNINGS = 4  # on how badly texts are read
 SENTENCES = """A man is playing a guitar on stage.
 Someone plays the guitar for an audience.
 The restaurant is open on Sundays.
@@ -64,27 +65,25 @@ class Similarity(Result):
 
     def frame(self, session: Session) -> pd.DataFrame:
         """Return a row per model: cosine, percentile, and the mean and the histogram of random pairs' cosines."""
-        from cse.analysis.calibration import histogram, input_notes, percentile
+        from cse.analysis.calibration import histogram, percentile
         from cse.vectors import cosines
 
         warned: dict[str, list[str]] = {}
+        read = dict(zip(PAIR, (self.s1, self.s2), strict=True))
 
         def row(column: Column, encoder: Encoder, vectors: np.ndarray) -> dict[str, Any]:
             cosine, random = (
                 float(cosines(vectors[:1], vectors[1:])[0]),
                 session.reference.random_cosines(column, encoder),
             )
-            for name, sentence in zip(PAIR, (self.s1, self.s2), strict=True):
-                for note in input_notes(encoder, sentence):
-                    warned.setdefault(f"{name}: {note}", []).append(title(column.name))
+            warn(warned, column, encoder, read)
             return {
                 "cosine": cosine, "percentile": percentile(cosine, random), "random_mean": float(random.mean()),
                 "histogram": histogram(random),
             }  # fmt: skip
 
         rows = session.each_text([self.s1, self.s2], row)
-        for note, names in warned.items():
-            session.notes.append(f"{note}." if len(names) == len(rows) else f"{note} ({', '.join(names)}).")
+        session.notes += warnings_of(warned, len(rows))
         return stacked(rows)
 
     def says(self, frame: pd.DataFrame) -> str:
@@ -217,8 +216,10 @@ class Pairs(Result):
 
         sentences = self.lines.splitlines()
         one, other = np.triu_indices(len(sentences), 1)
+        warned: dict[str, list[str]] = {}
 
         def rows(column: Column, encoder: Encoder, vectors: np.ndarray) -> pd.DataFrame:
+            warn(warned, column, encoder, {f"Sentence {number}": text for number, text in enumerate(sentences, 1)})
             unit = unit_rows(vectors)
             cosines = (unit @ unit.T)[one, other].astype(np.float64)
             return pd.DataFrame({
@@ -227,7 +228,9 @@ class Pairs(Result):
                 "percentile": percentiles(cosines, session.reference.random_cosines(column, encoder)),
             })  # fmt: skip
 
-        return stacked(session.each_text(sentences, rows))
+        answers = session.each_text(sentences, rows)
+        session.notes += warnings_of(warned, len(answers))
+        return stacked(answers)
 
     def says(self, frame: pd.DataFrame) -> str:
         trained = frame[frame["model"].isin(list(with_starts(frame["model"].unique())))]
@@ -267,6 +270,22 @@ class Pairs(Result):
             return f"{share:.0f}", round(share), told
         shown = f"{cosine:.2f}".replace("0.", ".", 1).replace("-.00", ".00").replace("-", "\N{MINUS SIGN}")
         return shown, round(100 * max(cosine, 0)), told
+
+
+def warn(warned: dict[str, list[str]], column: Column, encoder: Encoder, texts: Mapping[str, str]) -> None:
+    """Add why a model's vector may represent a text badly, by the name of the text, with the model's title."""
+    from cse.analysis.calibration import input_notes
+
+    for name, sentence in texts.items():
+        for note in input_notes(encoder, sentence):
+            warned.setdefault(f"{name}: {note}", []).append(title(column.name))
+
+
+def warnings_of(warned: Mapping[str, Sequence[str]], models: int) -> list[str]:
+    """Return the first warnings as sentences, with the models that they concern where these are not all."""
+    said = [f"{note}." if len(names) == models else f"{note} ({', '.join(names)})." for note, names in warned.items()]
+    more = len(said) - MAX_WARNINGS
+    return [*said[:MAX_WARNINGS], *([f"{more} more such notes."] if more > 0 else [])]
 
 
 def by_answer(answers: Mapping[str, str]) -> str:
