@@ -195,12 +195,13 @@ def version(state: AppState, corpus: str, own: OwnCorpus | None) -> int:
     """Return a number that differs if another corpus is chosen, or if the visitor's `own` one has other vectors."""
     if corpus == OWN_KEY:
         return 0 if own is None else own.number * STEPS + own.complete
-    return -1 - [DEMO_KEY, *state.corpora].index(corpus)
+    known = [DEMO_KEY, *state.corpora]
+    return -1 - known.index(corpus) if corpus in known else 0  # one that is not there is refused where it is asked
 
 
 def choice_mark(state: AppState, corpus: str, models: Sequence[str], key: str) -> str:
     """Return what differs if a choice has another corpus, other vectors of a visitor's own one, or other models."""
-    return f"{version(state, corpus, state.own_corpora.corpus(key))} {','.join(models)}"
+    return f"{version(state, corpus, state.own_corpora.corpus(key))} {list(models or ())}"
 
 
 def choices_of(state: AppState, key: str = "") -> list[tuple[str, str]]:
