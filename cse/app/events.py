@@ -10,7 +10,7 @@ import html
 import inspect
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -345,6 +345,12 @@ def given(component: Any, text: str, offered: Sequence[str] = ()) -> Any:
         return text if text in [value for _, value in component.choices] else gr.skip()
     if isinstance(component, gr.CheckboxGroup):
         known = {str(value): value for _, value in component.choices} | {name: name for name in offered}
-        named = text.split(",") if text else []
-        return [known[each] for each in named] if known.keys() >= set(named) else gr.skip()
+        named = names_in(text, known)
+        return gr.skip() if named is None else [known[name] for name in named]
     return text
+
+
+def names_in(text: str, known: Collection[str]) -> list[str] | None:
+    """Return the names in a value of the address, separated by commas; None if one is not among the `known`."""
+    named = text.split(",") if text else []
+    return named if all(name in known for name in named) else None
