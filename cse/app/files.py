@@ -38,7 +38,6 @@ MM_PER_ENTRY, FACET_GAP = 40, 14  # of a legend; points between the panels of a 
 FONT = {"labelFontSize": 8, "titleFontSize": 8}  # points
 NO_ROWS = "The answer has no rows, so there is nothing to save."
 BOLD = re.compile(r"\*\*([^*]+)\*\*( ± [\d.]+)?")  # a cell of a sheet that is bold, its deviation not
-BOLD_NOTE = " Bold: the best of a column, by more than noise."
 SCORE = re.compile(r"(\*\*)?[-+]?[\d.,]+(\*\*)?( ± [\d.]+)?|")
 LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "`": r"\textasciigrave{}",
@@ -136,7 +135,7 @@ def paper_cells(answer: Answer, escape: Callable[[str], str], bold: str) -> tupl
             return decimals(value, 3)
         text = one_line(value, MAX_CELL)
         if strong := BOLD.fullmatch(text):
-            noted = BOLD_NOTE
+            noted = f" Bold: {answer.result.bold}."
             return bold.format(escape(strong[1])) + escape(strong[2] or "")
         return escape(text)
 

@@ -31,6 +31,10 @@ DARK = (
     "#76b1b1", "#8962eb", "#ebd89d", "#eb2789", "#c4d800", "#9d764e",
     "#d8d8ff", "#008989", "#c49d89", "#b19deb", "#9debd8", "#9d9d14",
 )  # fmt: skip
+# Of ordered values, in red, green and blue: the least, the middle and the most.
+TINTS = {
+    "light": [(122, 137, 160), (210, 92, 25), (105, 0, 55)], "dark": [(100, 118, 145), (232, 138, 62), (255, 236, 140)],
+}  # fmt: skip
 # Of the bundled models: at least 3:1 on the backgrounds of both schemes.
 MODELS = {"simcse": "#3d8eff", "promptbert": "#eb2f00", "dcpcse": "#178267", "conpvp": "#ca499f"}
 OWN = ("#6655ff", "#777744", "#bb7788", "#779955")  # of other models, in the order of the page's columns

@@ -96,6 +96,7 @@ class Result:
     button: ClassVar[str] = "Compare"
     words: ClassVar[Sequence[str]] = ()  # terms of the glossary that the part uses
     examples: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # values of the first fields by their label
+    bold: ClassVar[str] = ""  # what a bold cell of its sheet is
     corpus_examples: ClassVar[int] = 0  # first fields that texts of the chosen corpus fill in place of the examples
     reads_corpus: ClassVar[bool] = True
     live: ClassVar[bool] = True
@@ -106,8 +107,11 @@ class Result:
 
     @classmethod
     def asks(cls) -> dict[str, Ask]:
-        """Return what the result asks for, by the names of its fields."""
-        return {each.name: each.metadata["ask"] for each in dataclasses.fields(cls)}
+        """Return what the result asks for, by the names of its fields.
+
+        Other fields say what the page shows of the answer, which its figure repeats; programs do not send them.
+        """
+        return {each.name: each.metadata["ask"] for each in dataclasses.fields(cls) if each.metadata}
 
     @classmethod
     def about(cls) -> str:
@@ -118,11 +122,13 @@ class Result:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
         """Return the result for values that a client sent. Raises FieldError for a wrong one."""
-        return cls(**{name: ask.checked(values[name]) for name, ask in cls.asks().items() if name in values})
+        asks = cls.asks()
+        named = {each.name: values[each.name] for each in dataclasses.fields(cls) if each.name in values}
+        return cls(**{name: asks[name].checked(value) if name in asks else value for name, value in named.items()})
 
     def inputs(self) -> dict[str, Any]:
-        """Return the values of the fields by their names."""
-        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        """Return the values that it was asked for by the names of their fields."""
+        return {name: getattr(self, name) for name in self.asks()}
 
     def frame(self, session: Session) -> pd.DataFrame:
         """Return the tidy table of the answer, a row per observation. Raises ValueError for what has no answer."""

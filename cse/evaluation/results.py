@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from importlib.metadata import version
@@ -374,13 +374,29 @@ class Row:
 
 @dataclass(frozen=True)
 class Scoreboard:
-    """A task's table, with the best of each column and ties within noise: a row per label, a verdict per column."""
+    """A task's table: a row per label, with a figure per column."""
 
     task: Task
     results: Results
     columns: tuple[ScoreColumn, ...]
     rows: Mapping[str, Row]
-    verdicts: tuple[Verdict, ...]
+
+    def verdict(self, number: int, labels: Collection[str] | None = None) -> Verdict:
+        """The best of a column by its number among the rows of these labels, or all; none is best of one."""
+        rows = self.rows if labels is None else {label: self.rows[label] for label in labels}
+        known = {label: figure for label, row in rows.items() if (figure := row.figures[number]) is not None}
+        if len(known) < 2:
+            return Verdict(())
+        lower = self.columns[number].score in self.task.lower
+        top = (min if lower else max)(figure.value for figure in known.values())
+        best = tuple(label for label, figure in known.items() if figure.value == top)
+        # No seed moves an untrained model, but where a task repeats its scoring, as k-means is.
+        still = [label for label, figure in known.items() if rows[label].pooling and figure.deviation is None]
+        tried = {**known, **{label: replace(known[label], deviation=0.0) for label in still}}
+        noise = {label: margin(tried[best[0]], figure) for label, figure in tried.items() if label not in best}
+        tested = [(label, abs(known[label].value - top) <= half) for label, half in noise.items() if half is not None]
+        alike, apart = (tuple(label for label, inside in tested if inside is side) for side in (True, False))
+        return Verdict(best, alike, apart)
 
     @property
     def strongest(self) -> str | None:
@@ -426,19 +442,7 @@ def scoreboard(results: Results, others: Sequence[Results] = ()) -> Scoreboard:
         before = [starts[seed] for seed in sorted(starts)]
         start = tuple(_figure(task, column, before) for column in shown if starts)
         rows[label] = Row(record, figures, tuple(sorted(by_seed)), task.average(record.scores), start)
-    verdicts = []
-    for number, column in enumerate(shown):
-        known = {label: figure for label, row in rows.items() if (figure := row.figures[number]) is not None}
-        top = (min if column.score in task.lower else max)(figure.value for figure in known.values())
-        best = tuple(label for label, figure in known.items() if figure.value == top)
-        # No seed moves an untrained model, but where a task repeats its scoring, as k-means is.
-        still = [label for label, figure in known.items() if rows[label].pooling and figure.deviation is None]
-        tried = {**known, **{label: replace(known[label], deviation=0.0) for label in still}}
-        noise = {label: margin(tried[best[0]], figure) for label, figure in tried.items() if label not in best}
-        tested = [(label, abs(known[label].value - top) <= half) for label, half in noise.items() if half is not None]
-        alike, apart = (tuple(label for label, inside in tested if inside is side) for side in (True, False))
-        verdicts.append(Verdict(best, alike, apart))
-    return Scoreboard(task, results, tuple(shown), rows, tuple(verdicts))
+    return Scoreboard(task, results, tuple(shown), rows)
 
 
 def _figure(task: Task, column: ScoreColumn, runs: Sequence[Mapping[str, Scores]]) -> Figure | None:

@@ -1,6 +1,5 @@
 """Clusters: maps, groups, changes and near-duplicates are those of independent computations; texts are escaped."""
 
-import base64
 import csv
 import io
 import json
@@ -26,13 +25,13 @@ from cse.app.models.naming import title
 from cse.app.places.clusters import (
     canvas_value,
     first_maps,
-    ordered_value,
     selected_rows,
     selection,
     selection_html,
 )
 from cse.app.result import by_models
 from cse.app.results import duplicates
+from cse.app.results.colourings import by_fifths
 from cse.app.results.duplicates import Duplicates, percentile_of, tables
 from cse.app.results.groups import Groups, Neighbours
 from cse.app.results.map import Map, titles_of
@@ -105,13 +104,29 @@ def test_a_map_has_the_nearest_texts_label_neighbours_and_disagreement_of_the_ve
     assert drawn[["x", "y"]].to_numpy().max() <= 1
 
 
-def test_the_figure_has_the_maps_in_their_order_the_page_s_colours_and_no_text(drawn) -> None:
-    drawing = figure(Answer(Map(groups=4), drawn, {}), "svg").decode()
-    assert not any(text in unescape(drawing) for text in drawn["text"])
-    assert [name for name in re.findall(r">([^<>]+)</text>", drawing) if name in map(title, drawn["model"])] == list(
-        map(title, drawn["model"].unique())
-    )
+def test_the_figure_has_the_maps_of_the_page_in_their_order_and_its_colours_and_no_text(drawn) -> None:
+    def shown(asked: Map) -> tuple[list[str], str]:
+        drawing = figure(Answer(asked, drawn, {}), "svg").decode()
+        assert not any(text in unescape(drawing) for text in drawn["text"])
+        texts = re.findall(r">([^<>]+)</text>", drawing)
+        return [name for name in texts if name in map(title, drawn["model"])], drawing
+
+    names, drawing = shown(Map(groups=4))
+    assert names == ["SimCSE", "PromptBERT"]
     assert {colour in drawing for colour in LIGHT[:4]} == {True}
+    names, drawing = shown(Map(groups=4, maps="dcpcse,simcse", colour="Label"))
+    assert names == ["DCPCSE", "SimCSE"]
+    assert [name in drawing for name in ("food", "no label", drawn["name"].iloc[0])] == [True, True, False]
+    assert "of 5 nearest differ" in shown(Map(groups=4, colour="Disagreement"))[1]
+
+
+def test_a_figure_is_faint_where_a_text_is_not_selected(drawn) -> None:
+    asked = Map(groups=4, points=[2, 7])
+    (spec,) = asked.charts(drawn)
+    dark = [point for point in spec["data"]["values"] if point["chosen"]]
+    rows = by_models(drawn)["simcse"].iloc[[2, 7]]
+    assert [(point["x"], point["y"]) for point in dark[:2]] == list(zip(rows["x"], rows["y"], strict=True))
+    assert "the 2 selected texts are dark" in asked.facts(drawn)[0]
 
 
 def test_groups_have_one_number_and_name_in_two_maps_only_if_they_share_their_texts(drawn) -> None:
@@ -218,9 +233,8 @@ def test_the_selection_has_all_columns_and_the_group_in_every_model(drawn) -> No
 
 def test_numbers_and_dates_of_a_column_are_coloured_in_order_by_fifths() -> None:
     def told(cells: list[str]) -> tuple[list[str], list[int], int] | None:
-        value = ordered_value(pd.Series(cells))
-        of = value and np.frombuffer(base64.b64decode(value["of"]), np.uint8).tolist()
-        return value and (value["names"], of, value["missing"])
+        made = by_fifths("Size", pd.Series(cells))
+        return made and (made.names, made.of.tolist(), made.missing)
 
     numbers = [f"{number / 2:g}".replace(".", ",") for number in range(20)]
     names = ["0 to 1,5", "2 to 3,5", "4 to 5,5", "6 to 7,5", "8 to 9,5"]

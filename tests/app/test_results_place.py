@@ -87,7 +87,7 @@ def test_a_score_is_bold_for_a_paper_only_where_it_is_significantly_better() -> 
     assert clear.result.sheet(clear.frame)["average"].tolist() == ["**60.05** ± 0.07", "50.05 ± 0.07"]
     typeset = as_latex(clear)
     assert "a & \\textbf{60.05} $\\pm$ 0.07 & " in typeset
-    assert "Bold: the best of a column, by more than noise." in typeset
+    assert "Bold: the best of a column, significantly (95 \\% interval of the difference, Welch's)." in typeset
     single = shown({"sts": board(a=[60.0], c=[50.0])}, "simcse")
     assert "**" not in single.result.sheet(single.frame).to_csv()
 
@@ -103,11 +103,14 @@ def test_a_model_stands_beside_its_own_start() -> None:
     assert "before 51.00" in cells(page_html(found))[1][1]
 
 
-def test_nothing_is_marked_beside_a_best_model_that_is_not_shown() -> None:
-    opened = state({"sts": board(simcse=[60.0, 61.0, 62.0], conpvp=[60.5, 60.6, 60.7], raw=[40.0])}, "simcse", "conpvp")
-    whole = open_session(opened)
-    assert "≈" in page_html(answer(Scores(), whole))
-    alone = answer(Scores(), replace(whole, columns=whole.columns[1:]))
+def test_the_best_is_that_of_the_models_shown() -> None:
+    made = board(simcse=[70.0, 71.0, 72.0], conpvp=[60.5, 60.6, 60.7], dcpcse=[60.0, 61.0, 60.4], raw=[40.0])
+    whole = open_session(state({"sts": made}, "simcse", "conpvp", "dcpcse"))
+    marks = answer(Scores(), whole).frame.groupby("model")["mark"].first().to_dict()
+    assert (marks["simcse"], marks["conpvp"]) == ("best", "")
+    two = answer(Scores(), replace(whole, columns=whole.columns[1:]))
+    assert two.frame.groupby("model")["mark"].first().to_dict() == {"conpvp": "best", "dcpcse": "alike"}
+    alone = answer(Scores(), replace(whole, columns=whole.columns[1:2]))
     assert not alone.frame["mark"].any()
     assert not re.search("≈|has a tint", page_html(alone))
 

@@ -14,12 +14,13 @@ import pandas as pd
 
 from cse.app import html, validation
 from cse.app.events import HIDDEN, LINKS, MAPS, QUICK, SILENT, Linked, Newest, guarded, one_line_errors, refusing
-from cse.app.html import DARK, LIGHT, colour_of, file_value, result, saved_file, script, settings
+from cse.app.html import DARK, LIGHT, TINTS, colour_of, file_value, result, saved_file, script, settings
 from cse.app.models.naming import choices, title
-from cse.app.result import by_models, further_columns, plain
+from cse.app.result import by_models, further_columns
+from cse.app.results.colourings import by_group
 from cse.app.results.duplicates import LEAST, Duplicates, tables
-from cse.app.results.groups import Groups, Neighbours, pair_of
-from cse.app.results.map import OWN_COLUMNS, Map, near_of
+from cse.app.results.groups import Groups, Neighbours
+from cse.app.results.map import OWN_COLUMNS, Map, colourings_of, near_of, pair_of
 from cse.app.server.gradio_adapter import current_request, data_of
 from cse.app.show import Answer, Shown, page_html, read_first
 from cse.app.state import AppState, Session, open_session
@@ -29,10 +30,6 @@ from cse.corpus.output import csv_text
 STEPS = 65535  # the largest uint16
 MAX_CHARACTERS, MIN_SHOWN = 4_000_000, 200  # of all texts on the page, and of a text
 MAX_ROWS = 200  # of the selection on the page
-MOST_DIFFERENT = 0.75  # of the cells of a column that colours
-MOSTLY, FIFTHS = 0.95, 5  # of a column's cells: numbers or dates, which are coloured by so many parts
-ISO_DATE = r"\d{4}-\d\d(-\d\d)?([T ].*)?"
-NO_LABEL = "no label"  # the name of texts without one, which are grey
 VIEWS = ("Groups", "Near-duplicates", "Changes", "Selection")
 LOOK = "view => { document.getElementById('clusters-beside').dataset.view = view; }"
 NOTHING_SELECTED = html.hint("Draw a lasso on a map, type words, or press a group: the texts are listed here.")
@@ -235,7 +232,8 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
     linked = Linked(("groups", "most", "seed", "pin", "maps", "colour", "view"), run, triggers[1:3], {**HIDDEN, **MAPS},
                     (groups.change, pin.change, shown.change, colour.change, view.input))  # fmt: skip
     asked_for = {"groups": groups, "most": most, "seed": seed, "corpus": top.corpus, "models": top.models}
-    return [Shown(Map, {**asked_for, "key": top.key}, linked)]
+    looks = {"maps": shown, "colour": colour, "points": points}
+    return [Shown(Map, {**asked_for, "key": top.key, **looks}, linked)]
 
 
 def mark_of(asked: Map, session: Session) -> tuple[str, ...]:
@@ -358,27 +356,14 @@ def canvas_value(
         return {"hint": hint, "request": request}
     models = by_models(frame)
     one = next(iter(models.values()))
-    named = {} if one["label"].isna().all() else {"Label": one["label"]}
-    cells_of = {name.strip(): one[name] for name in further_columns(frame, OWN_COLUMNS)}
-    texts_of = {
-        name: cells.map(lambda cell: "" if plain(cell) is None else str(cell).strip())
-        for name, cells in cells_of.items()
-    }
-    colourings = []
-    for name, cells in {**named, **texts_of}.items():
-        filled, ordered = cells[cells != ""], ordered_value(cells)
-        if ordered or filled.nunique() <= MOST_DIFFERENT * len(filled) > 0:  # cells of ids and titles do not repeat
-            colourings.append({"title": name, **(ordered or column_value(cells.tolist()))})
-    if lengths := ordered_value(one["text"].str.len().astype(str)):
-        colourings.append({"title": "Length", **lengths})
-    names = frame.groupby("group")["name"].first()
     known = [name for name in shown.split(",") if name in models]
     longest = max(MIN_SHOWN, MAX_CHARACTERS // len(one))
     return {
         "texts": [text if len(text) <= longest else f"{text[:longest]}…" for text in one["text"]],
-        "rows": one["row"].tolist(), "columns": colourings,
-        "groups": [names.get(number, "") for number in range(1, names.index.max() + 1)],
-        "colours": {"light": LIGHT, "dark": DARK},
+        "rows": one["row"].tolist(),
+        "columns": [{**colouring._asdict(), "of": packed(colouring.of, "<u1")} for colouring in colourings_of(frame)],
+        "groups": by_group(frame).names,
+        "colours": {"light": LIGHT, "dark": DARK}, "tints": TINTS,
         "maps": [
             {
                 "name": name, "title": title(name), "colour": colour_of(name),
@@ -389,51 +374,6 @@ def canvas_value(
         ],
         "shown": known or [name for name in pair_of(list(models)) if name], "picked": bool(known), "colour": colour,
         "pin": -1 if pin is None or pin >= len(one) else pin, "request": request,
-    }  # fmt: skip
-
-
-def column_value(labels: Sequence[str]) -> dict[str, Any]:
-    """Return at most as many `names` as there are colours, the index `of` each label's name, and that of none.
-
-    Of more labels the most frequent have a name, and another name stands for the others. The label "" is none: its
-    name is one more, the last, or its index `missing` is -1.
-    """
-    counts = Counter(filter(None, labels))
-    names = list(counts)
-    if len(names) > len(LIGHT):
-        names = [name for name, _ in counts.most_common(len(LIGHT) - 1)]
-    numbers, others = {name: number for number, name in enumerate(names)}, len(names)
-    if len(counts) > len(names):
-        names.append(f"{len(counts) - len(names):,} others")
-    missing = len(names) if counts.total() < len(labels) else -1
-    if missing >= 0:
-        names.append(NO_LABEL)
-    of = np.array([numbers.get(label, others) if label else missing for label in labels])
-    return {"names": names, "of": packed(of, "<u1"), "missing": missing}
-
-
-def ordered_value(cells: pd.Series) -> dict[str, Any] | None:
-    """Return a column of numbers or dates as `column_value` does, by fifths of its cells, in which equal ones stay
-    together; None for other columns, and for those of fewer values than there are colours.
-    """
-    texts = cells[cells != ""]
-    keys = pd.to_numeric(texts.str.replace(",", "."), errors="coerce").dropna()
-    if len(keys) < MOSTLY * len(texts):
-        keys = texts[texts.str.fullmatch(ISO_DATE)].str[:10]
-    if len(keys) < MOSTLY * len(texts) or keys.nunique() <= len(LIGHT):
-        return None
-    order = keys.sort_values(kind="stable")
-    ranked = order.to_numpy()
-    ends = np.unique([ranked[-(-step * len(ranked) // FIFTHS) - 1] for step in range(1, FIFTHS + 1)])
-    numbers = np.searchsorted(ends, ranked)
-    rows = [texts[order.index[numbers == number]] for number in range(len(ends))]
-    names = [" to ".join(dict.fromkeys(cell[:10] for cell in (part.iloc[0], part.iloc[-1]))) for part in rows]
-    of = pd.Series(len(ends), cells.index)
-    of[order.index] = numbers
-    missing = len(ends) if len(keys) < len(cells) else -1
-    return {
-        "names": names + ([NO_LABEL] if missing >= 0 else []), "of": packed(of.to_numpy(), "<u1"), "missing": missing,
-        "ordered": True,
     }  # fmt: skip
 
 

@@ -28,6 +28,7 @@ class Adaptation(Result):
 
     key = "adaptation"
     title = "Better at what?"
+    bold = "better than your model, by a 95 % interval above zero"
     words = ("grouping", "finding", "dial")
     reads_corpus = False  # but the one that it was adapted to
     live = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +9,12 @@ import numpy as np
 import pandas as pd
 
 from cse.app.html import DARK, LIGHT
-from cse.app.models.naming import BEFORE, title
+from cse.app.models.naming import title
 from cse.app.result import Result, by_models, choice, fields_of, further_columns, percent, records, whole
-from cse.app.results.map import GROUPS, MAX_GROUPS, MAX_POINTS, MIN_POINTS, Map, look_of, near_of
+from cse.app.results.colourings import look_of
+from cse.app.results.map import GROUPS, MAX_GROUPS, MAX_POINTS, MIN_POINTS, Map, near_of, pair_of
 from cse.app.results.map import OWN_COLUMNS as MAP_COLUMNS
-from cse.app.validation import FieldError, one_of
+from cse.app.validation import one_of
 
 if TYPE_CHECKING:
     from cse.app.state import Session
@@ -181,17 +181,3 @@ class Neighbours(Result):
         kept = frame[["row", "text", "shared", "texts_first", "texts_second"]].assign(fields=fields)
         share = float(frame["shared"].mean()) / max(1, int(line["of"]))
         return {"first": line["first"], "second": line["second"], "shared": share, "texts": records(kept)}
-
-
-def pair_of(names: Sequence[str], first: str = "", second: str = "") -> tuple[str, str]:
-    """Return the two models to compare: those named, or a model before and after its training, or the first two."""
-    for name, field in ((first, "The first model"), (second, "The second model")):
-        if name:
-            one_of(name, field, names)
-    trained = next((name for name in names if f"{name}{BEFORE}" in names), "")
-    default = [f"{trained}{BEFORE}", trained] if trained else list(names)
-    first = first or next((name for name in default if name != second), "")
-    second = second or next((name for name in default if name != first), "")
-    if second and first == second:
-        raise FieldError("The second model", "The second model is the first one; choose another.")
-    return first, second

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,10 +12,11 @@ import numpy as np
 import pandas as pd
 
 from cse.app.charts import chart
-from cse.app.html import LIGHT
 from cse.app.models.models import fingerprint_of
-from cse.app.models.naming import title
-from cse.app.result import Result, by_models, listed, moved_by_training, percent, plain, whole, wide
+from cse.app.models.naming import BEFORE, title
+from cse.app.result import Result, by_models, further_columns, listed, moved_by_training, percent, plain, whole, wide
+from cse.app.results.colourings import Colouring, by_disagreement, by_group, colourings
+from cse.app.validation import FieldError, one_of
 from cse.methods.settings import MAX_SEED
 from cse.models.fitted_texts import fitted_count, fitted_note
 
@@ -35,7 +37,6 @@ OWN_COLUMNS = (
     "disagreement", "trustworthiness", "continuity", "same_topic",
 )  # fmt: skip
 TEXT_COLUMNS = ["position", "row", "text", "label"]  # of these
-SHAPES = ("circle", "square", "triangle-up", "diamond")  # of groups in turn, as in static/map.js
 
 
 class ModelMap(NamedTuple):
@@ -77,6 +78,11 @@ class Map(Result):
     )  # fmt: skip
     seed: int = whole("Seed", 0, "The seed", "the seed of t-SNE; the same seed gives the same map.", 0, MAX_SEED)
     groups: int = whole("Groups", GROUPS, "The number of groups", "how many groups.", 1, MAX_GROUPS)
+    # What the page shows of the answer, which a figure repeats: the models of the maps, separated by commas, the
+    # colouring, and the positions of the selected texts, if any.
+    maps: str = ""
+    colour: str = ""
+    points: Sequence[int] = ()
 
     def frame(self, session: Session) -> pd.DataFrame:
         """Return a row for each model and text, from `frames`."""
@@ -141,24 +147,41 @@ class Map(Result):
         corpus = (session.corpus.key, session.corpus.number, len(session.corpus.texts))
         return corpus, columns, self.most, self.seed, self.groups
 
+    def shown(self, frame: pd.DataFrame) -> list[str]:
+        """Return the models whose maps are shown, by default two."""
+        models = list(by_models(frame))
+        return [name for name in self.maps.split(",") if name in models] or [name for name in pair_of(models) if name]
+
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:  # no text is inside a file
-        groups = frame.groupby("group")["name"].first()
-        names, looks_of = groups.tolist(), [look_of(int(group)) for group in groups.index]
+        models = by_models(frame)
+        maps = {name: models[name] for name in self.shown(frame)}
+        colouring = next((one for one in colourings_of(frame, list(maps)) if one.title == self.colour), None)
+        entries = [rows["group"] - 1 if colouring is None else colouring.of[rows["position"]] for rows in maps.values()]
+        points = pd.concat(maps.values(), ignore_index=True)
+        points = points.assign(entry=np.concatenate(entries), chosen=points["position"].isin(self.points))
+        colouring = colouring or by_group(frame)
+        used = sorted(set(points["entry"]))  # two entries may have one name, so that their numbers are the domain
         looks = {
-            "field": "name", "type": "nominal", "title": "group", "legend": {"labelLimit": 0, "orient": "bottom"},
+            "field": "entry", "type": "nominal", "title": colouring.title.lower(),
+            "legend": {"labelLimit": 0, "orient": "bottom", "labelExpr": f"{json.dumps(colouring.names)}[datum.value]"},
         }  # fmt: skip
-        colours, shapes = ([LIGHT[hue] for hue, _ in looks_of], [SHAPES[shape] for _, shape in looks_of])
+        colours, shapes = zip(*(colouring.looks()[entry] for entry in used), strict=True)
         axis = {"axis": None, "type": "quantitative", "scale": {"domain": [0, 1]}}
-        order = [title(name) for name in frame["model"].unique()]
         encoding = {
             "x": {"field": "x", **axis}, "y": {"field": "y", **axis, "scale": {"domain": [1, 0]}},
-            "facet": {"field": "model", "title": None, "columns": 2, "sort": order},
-            "color": {**looks, "scale": {"domain": names, "range": colours}},
-            "shape": {**looks, "scale": {"domain": names, "range": shapes}},
+            "facet": {"field": "model", "title": None, "columns": 2, "sort": [title(name) for name in maps]},
+            "color": {**looks, "scale": {"domain": used, "range": colours}},
+            "shape": {**looks, "scale": {"domain": used, "range": shapes}},
         }  # fmt: skip
+        if points["chosen"].any():  # the others are faint, as on the page
+            encoding["opacity"] = {"condition": {"test": "datum.chosen", "value": 0.9}, "value": 0.1}
         mark = {"type": "point", "filled": True, "size": 12, "aria": False}
-        points = frame[["model", "name", "x", "y"]]
+        points = points[["model", "entry", "chosen", "x", "y"]]
         return [chart(points, "Maps of the texts", width=300, height=300, mark=mark, encoding=encoding)]
+
+    def facts(self, frame: pd.DataFrame) -> list[str]:
+        chosen = f"; the {len(self.points):,} selected texts are dark" if self.points else ""
+        return [f"Maps of {listed(self.shown(frame))}, coloured by {self.colour or 'group'}{chosen}."]
 
     def says(self, frame: pd.DataFrame) -> str:
         shares = {name: rows["same_topic"].iloc[0] for name, rows in by_models(frame).items()}
@@ -172,7 +195,7 @@ class Map(Result):
         return {"scores": scores[known].to_dict("index"), "known": known}
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        return wide(frame, ["row", "text"], "name")
+        return wide(frame[frame["model"].isin(self.shown(frame))], ["row", "text"], "name")
 
     def answer(self, frame: pd.DataFrame) -> Any:
         if frame.empty:
@@ -184,12 +207,6 @@ class Map(Result):
 
     def with_failures(self, answer: Any, failed: Mapping[str, str]) -> Any:
         return {**answer, "maps": super().with_failures(answer["maps"], failed)}
-
-
-def look_of(group: int) -> tuple[int, int]:
-    """Return the numbers of the hue and of the shape of a group, counted from 1, as static/map.js draws it."""
-    again, hue = divmod(group - 1, len(LIGHT))
-    return hue, (group - 1 + again) % len(SHAPES)
 
 
 def word_encoder(session: Session, column: Column, width: int) -> Encode:
@@ -336,6 +353,17 @@ def neighbourhoods(unshared: Mapping[tuple[str, str], np.ndarray]) -> str:
     return f"{listed(most)} differ most: {some}. {listed(least)} differ least ({percent(means[least])})."
 
 
+def colourings_of(frame: pd.DataFrame, shown: Sequence[str] = ()) -> list[Colouring]:
+    """Return the colourings of a map's table beside that by group; by disagreement if two models are shown."""
+    models = by_models(frame)
+    one = next(iter(models.values()))
+    made = colourings(one, {name: one[name] for name in further_columns(frame, OWN_COLUMNS)})
+    if len(shown) > 1:
+        first, second = (near_of(models[name]) for name in shown[:2])
+        made.append(by_disagreement(first, second))
+    return made
+
+
 def map_json(rows: pd.DataFrame) -> dict[str, Any]:
     """Return a model's map as JSON values."""
     from cse.analysis.topics import majority
@@ -352,3 +380,17 @@ def map_json(rows: pd.DataFrame) -> dict[str, Any]:
         "xy": rows[["x", "y"]].to_numpy().tolist(), "near": near_of(rows).tolist(), "lost": rows["lost"].tolist(),
         **scores, "groups": {"of": groups.tolist(), "words": words, "labels": labels},
     }  # fmt: skip
+
+
+def pair_of(names: Sequence[str], first: str = "", second: str = "") -> tuple[str, str]:
+    """Return the two models to compare: those named, or a model before and after its training, or the first two."""
+    for name, field in ((first, "The first model"), (second, "The second model")):
+        if name:
+            one_of(name, field, names)
+    trained = next((name for name in names if f"{name}{BEFORE}" in names), "")
+    default = [f"{trained}{BEFORE}", trained] if trained else list(names)
+    first = first or next((name for name in default if name != second), "")
+    second = second or next((name for name in default if name != first), "")
+    if second and first == second:
+        raise FieldError("The second model", "The second model is the first one; choose another.")
+    return first, second

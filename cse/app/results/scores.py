@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cse.app.corpus.corpora import ChosenCorpus
     from cse.app.models.models import Column
     from cse.app.state import AppState, Session
-    from cse.evaluation.results import Row, Scoreboard
+    from cse.evaluation.results import Row, Scoreboard, Verdict
 
 MEASURES = {  # name and unit of each score
     "spearman": ("Spearman", "× 100"), "pearson": ("Pearson", "× 100"), "subset_mean": ("mean of subsets", "× 100"),
@@ -59,6 +59,7 @@ class Scores(Result):
     key = "scores"
     title = "Scores of the bundled models"
     words = ("significance",)
+    bold = "the best of a column, significantly (95 % interval of the difference, Welch's)"
     reads_corpus = False
     ships = False  # it is at once there
     lane = "none"
@@ -73,9 +74,9 @@ class Scores(Result):
         """Return a row for each model and column of the board: the score with its 95 % interval, and the one before.
 
         `mark` is "best", "alike" (not significantly different from the best) or "", `apart` says that the best one is
-        significantly so. `low` and `high` are empty where a single run leaves the noise unknown. Where the visitor has
-        chosen some of the models, other ones and untrained readings are left out. `attrs` has the task's `about`,
-        `protocol` and `command`.
+        significantly so, all among the models of the table. `low` and `high` are empty where a single run leaves the
+        noise unknown. Where the visitor has chosen some of the models, other ones and untrained readings are left out.
+        `attrs` has the task's `about`, `protocol` and `command`.
         """
         board = board_of(session.state, self.task)
         names, asked = names_of(board, session.state.models.columns), {column.name for column in session.columns}
@@ -96,20 +97,18 @@ class Scores(Result):
             return float("inf") if figure is None else figure.value if lower else -figure.value
 
         rows = []
+        shown = [label for label, name in names.items() if name in asked or (name not in own and own <= asked)]
         for number in range(len(board.columns)):
+            verdict = board.verdict(number, shown)
             for label in sorted(board.rows, key=rank):
-                name, told = names[label], figure_of(board, label, number)
-                if name in asked or (name not in own and own <= asked):
-                    rows.append({"model": name, **told})
-                start = f"{name}{BEFORE}"
+                told, start = figure_of(board, label, number, verdict), f"{names[label]}{BEFORE}"
+                if label in shown:
+                    rows.append({"model": names[label], **told})
                 if start in asked and told["before"] is not None:
                     alone = {"deviation": None, "runs": 0, "low": None, "high": None, "before": None, "mark": "",
                              "seeds": ""}  # fmt: skip
                     rows.append({"model": start, **told, "value": told["before"], "trained": 0, **alone})
         frame = pd.DataFrame([row for row in rows if row["value"] is not None])
-        if len(frame):  # beside a best that is not shown nothing is marked
-            shown = frame.loc[frame["mark"] == "best", "column"]
-            frame.loc[~frame["column"].isin(shown), "mark"] = ""
         frame.attrs = {"about": board.task.summary, "protocol": " ".join(protocol_lines(board)),
                        "command": as_called(board.results.command)}  # fmt: skip
         return frame
@@ -171,7 +170,7 @@ class Scores(Result):
         return table.loc[shown["model"].unique(), shown["column"].unique()].reset_index()
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
-        return [frame.attrs["about"], frame.attrs["protocol"]]
+        return [frame.attrs["about"], frame.attrs["protocol"], START]
 
 
 def printed_deviation(deviation: float | None) -> str:
@@ -213,9 +212,9 @@ def scoring_command(task: str, columns: Sequence[Column]) -> str:
     return command_line("evaluate", *words, "--data", task)
 
 
-def figure_of(board: Scoreboard, label: str, number: int) -> dict[str, Any]:
+def figure_of(board: Scoreboard, label: str, number: int, verdict: Verdict) -> dict[str, Any]:
     """Return a model's figure in a column of the board, whose name is unique, with its interval by Student's t."""
-    row, column, verdict = board.rows[label], board.columns[number], board.verdicts[number]
+    row, column = board.rows[label], board.columns[number]
     figure, before, low, high = row.figures[number], row.start[number] if row.start else None, None, None
     if figure is not None and figure.deviation is not None and figure.count > 1:
         from scipy.special import stdtrit  # not scipy.stats, whose import takes longer than all else here
@@ -290,6 +289,9 @@ class Ledger(Result):
             "difference here says which is better. The command reproduce tries any backbone."
         )
 
+    def facts(self, frame: pd.DataFrame) -> list[str]:
+        return [self.says(frame)]
+
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
         shown = frame[["row", "published", "obtained", "difference", "verdict"]].copy()
         for name in ("published", "obtained"):
@@ -308,6 +310,7 @@ class Labels(Result):
     key = "labels"
     title = "Scores on the labels of your corpus"
     button = "Score the corpus"
+    bold = "the best, whose 95 % interval overlaps with no other"
     words = tuple(name for score in OF_LABELS for name in TERMS[score])
     live = False
     ships = False

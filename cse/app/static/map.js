@@ -4,13 +4,10 @@ const HELP = 'Near points are texts that a model finds alike (t-SNE of its vecto
   + 'elsewhere on another map is one on which models disagree. Click or tap a point to pin it, drag to move, wheel or pinch to '
   + 'zoom, shift and drag to draw a lasso. Keys: arrows go from point to point, Enter pins, Escape clears, + and - zoom, '
   + '0 shows all, u undoes a filter.';
-const SHAPES = ['circle', 'square', 'triangle', 'diamond'];  // of entries in turn, as in cse/app/results/groups.py
+const SHAPES = ['circle', 'square', 'triangle', 'diamond'];  // of entries in turn, as in cse/app/results/colourings.py
 const CORNERS = {
   square: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], triangle: [[0, -1.25], [1.15, 0.85], [-1.15, 0.85]],
   diamond: [[0, -1.35], [1.35, 0], [0, 1.35], [-1.35, 0]],
-};
-const TINTS = {  // least, middle and most
-  light: [[122, 137, 160], [210, 92, 25], [105, 0, 55]], dark: [[100, 118, 145], [232, 138, 62], [255, 236, 140]],
 };
 const MAX_SCALE = 24, MARGIN = 0.04;  // around the points
 const ALPHA = 0.9, FAINT = 0.1;  // of a point, and of one that a filter leaves out
@@ -83,7 +80,7 @@ function colour(entry) {
   const tinted = painted.ordered && entry !== painted.missing, last = painted.names.length - (painted.missing > 0 ? 2 : 1);
   if (!painted.ordered && entry !== painted.missing && entry < hues.length) return hues[entry];
   const at = tinted ? 2 * entry / Math.max(1, last) : 0, from = Math.min(Math.floor(at), 1);
-  const [one, other] = TINTS[scheme].slice(from);
+  const [one, other] = props.value.tints[scheme].slice(from);
   return `rgb(${one.map((part, place) => Math.round(part + (other[place] - part) * (at - from))).join(' ')})`;
 }
 
@@ -105,11 +102,11 @@ function byDisagreement() {
 // Colour the points by the chosen colouring, or else the first: each has a key, a label and a function.
 function paint() {
   const all = [
-    ['group', 'Group', () => ({names: props.value.groups, of: map => map.of, named: true, rounds: true})],
+    ['', 'Group', () => ({names: props.value.groups, of: map => map.of, named: true, rounds: true})],
     ...columns.map(({title, names, of, missing, ordered}) => [
       title, title, () => ({names, of: () => of, named: !ordered, ordered, missing}),
     ]),
-    ...(panes.length > 1 ? [['differing', 'Disagreement', byDisagreement]] : []),
+    ...(panes.length > 1 ? [['Disagreement', 'Disagreement', byDisagreement]] : []),
   ];
   const [key, , make] = all.find(([name]) => name === state.by) || all[0];
   parts.by.replaceChildren(...all.map(([name, label]) => new Option(label, name, false, name === key)));

@@ -1,0 +1,135 @@
+"""Colours of the maps' points: by group, by a column of the corpus, by length, and by what two maps disagree on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from cse.app.html import LIGHT, TINTS
+from cse.app.result import plain
+
+MOST_DIFFERENT = 0.75  # of the cells of a column that colours
+MOSTLY, FIFTHS = 0.95, 5  # of a column's cells: numbers or dates, which are coloured by so many parts
+ISO_DATE = r"\d{4}-\d\d(-\d\d)?([T ].*)?"
+NO_LABEL = "no label"  # the name of texts without one, which are grey
+SHAPES = ("circle", "square", "triangle-up", "diamond")  # in turn, as in static/map.js
+
+
+class Colouring(NamedTuple):
+    """The names of its entries and the (N,) number `of` each text's; `missing` is the entry of texts without a cell.
+
+    The entries of an `ordered` one have tints, from least to most; those of another one hues and shapes, those of
+    groups in `rounds` through the hues, and other entries beyond the hues are grey.
+    """
+
+    title: str
+    names: list[str]
+    of: np.ndarray
+    missing: int = -1
+    ordered: bool = False
+    rounds: bool = False
+
+    def looks(self) -> list[tuple[str, str]]:
+        """Return the colour of each entry in the light scheme, and its shape, as static/map.js draws them."""
+        if self.rounds:
+            numbers = map(look_of, range(1, len(self.names) + 1))
+            return [(LIGHT[hue], SHAPES[shape]) for hue, shape in numbers]
+        last, made = len(self.names) - (2 if self.missing > 0 else 1), []
+        for entry in range(len(self.names)):
+            known = entry != self.missing
+            if known and entry < len(LIGHT) and not self.ordered:
+                colour = LIGHT[entry]
+            else:
+                at = 2 * entry / max(1, last) if self.ordered and known else 0
+                tint = [np.interp(at, (0, 1, 2), part) for part in zip(*TINTS["light"], strict=True)]
+                colour = "#" + "".join(f"{round(part):02x}" for part in tint)
+            made.append((colour, SHAPES[int(not known) if self.ordered else entry % len(SHAPES)]))
+        return made
+
+
+def colourings(texts: pd.DataFrame, columns: Mapping[str, pd.Series]) -> list[Colouring]:
+    """Return the colourings of a map's texts, by label, by those of the corpus's `columns` that repeat, and by length.
+
+    Cells of ids and titles do not repeat.
+    """
+    named = {} if texts["label"].isna().all() else {"Label": texts["label"]}
+    shown = {
+        name.strip(): cells.map(lambda cell: "" if plain(cell) is None else str(cell).strip())
+        for name, cells in columns.items()
+    }
+    made = []
+    for name, cells in {**named, **shown}.items():
+        filled, ordered = cells[cells != ""], by_fifths(name, cells)
+        if ordered or filled.nunique() <= MOST_DIFFERENT * len(filled) > 0:
+            made.append(ordered or by_frequency(name, cells.tolist()))
+    lengths = by_fifths("Length", texts["text"].str.len().astype(str))
+    return [*made, lengths] if lengths else made
+
+
+def by_frequency(title: str, labels: Sequence[str]) -> Colouring:
+    """Return a colouring with at most as many names as there are colours.
+
+    Of more labels the most frequent have a name, and another name stands for the others. The label "" is none: its
+    name is one more, the last.
+    """
+    counts = Counter(filter(None, labels))
+    names = list(counts)
+    if len(names) > len(LIGHT):
+        names = [name for name, _ in counts.most_common(len(LIGHT) - 1)]
+    numbers, others = {name: number for number, name in enumerate(names)}, len(names)
+    if len(counts) > len(names):
+        names.append(f"{len(counts) - len(names):,} others")
+    missing = len(names) if counts.total() < len(labels) else -1
+    if missing >= 0:
+        names.append(NO_LABEL)
+    of = np.array([numbers.get(label, others) if label else missing for label in labels])
+    return Colouring(title, names, of, missing)
+
+
+def by_fifths(title: str, cells: pd.Series) -> Colouring | None:
+    """Return a colouring of numbers or dates by fifths of their cells, in which equal ones stay together.
+
+    None for other columns, and for those of fewer values than there are colours.
+    """
+    texts = cells[cells != ""]
+    keys = pd.to_numeric(texts.str.replace(",", "."), errors="coerce").dropna()
+    if len(keys) < MOSTLY * len(texts):
+        keys = texts[texts.str.fullmatch(ISO_DATE)].str[:10]
+    if len(keys) < MOSTLY * len(texts) or keys.nunique() <= len(LIGHT):
+        return None
+    order = keys.sort_values(kind="stable")
+    ranked = order.to_numpy()
+    ends = np.unique([ranked[-(-step * len(ranked) // FIFTHS) - 1] for step in range(1, FIFTHS + 1)])
+    numbers = np.searchsorted(ends, ranked)
+    rows = [texts[order.index[numbers == number]] for number in range(len(ends))]
+    names = [" to ".join(dict.fromkeys(cell[:10] for cell in (part.iloc[0], part.iloc[-1]))) for part in rows]
+    of = pd.Series(len(ends), cells.index)
+    of[order.index] = numbers
+    missing = len(ends) if len(keys) < len(cells) else -1
+    return Colouring(title, names + ([NO_LABEL] if missing >= 0 else []), of.to_numpy(), missing, ordered=True)
+
+
+def by_group(frame: pd.DataFrame) -> Colouring:
+    """Return the colouring of a map's table by its groups, whose numbers differ from map to map."""
+    names = frame.groupby("group")["name"].first()
+    known = [names.get(number, "") for number in range(1, names.index.max() + 1)]
+    return Colouring("Group", known, np.zeros(0, int), rounds=True)
+
+
+def by_disagreement(near: np.ndarray, other: np.ndarray) -> Colouring:
+    """Return the colouring by how many of a text's nearest texts two maps do not share, from (N, k) positions."""
+    from cse.analysis.maps import unshared
+
+    most = near.shape[1]
+    names = [f"{lost} of {most} nearest differ" for lost in range(most + 1)]
+    return Colouring("Disagreement", names, (unshared(near, other) * most).round().astype(int), ordered=True)
+
+
+def look_of(group: int) -> tuple[int, int]:
+    """Return the numbers of the hue and of the shape of a group, counted from 1, as static/map.js draws it."""
+    again, hue = divmod(group - 1, len(LIGHT))
+    return hue, (group - 1 + again) % len(SHAPES)
