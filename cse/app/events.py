@@ -10,7 +10,7 @@ import html
 import inspect
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -316,23 +316,36 @@ def restored(
 ) -> list[Any] | None:
     """Return the values of components in the address; without one they stay, with `back` they get their initial ones.
 
-    Returns None, after a warning, if the address names a value that a dropdown lacks.
+    Warns of what the address names and the components do not take; returns None if it is the value of a dropdown.
     """
     values = []
     for name, component in zip(names, components, strict=True):
         value = given(component, address[name], offered) if name in address else component.value if back else gr.skip()
-        if isinstance(component, gr.Dropdown) and name in address and value != address[name]:
-            what = html.escape(f"{address[name][:60]} as the {str(component.label).lower()}")
-            gr.Warning(f"This address asks for {what}, which is not here.")
-            return None
+        if name in address and (missing := refused(component, address[name], value)):
+            gr.Warning(f"This address asks for {html.escape(missing)}.")
+            if isinstance(component, gr.Dropdown):
+                return None
         values.append(value)
     return values
+
+
+def refused(component: Any, text: str, value: Any) -> str:
+    """Return what a component does not take of a value of the address, whose parsed `value` it gets; "" for nothing."""
+    what = text if value == gr.skip() else ""
+    if isinstance(component, gr.CheckboxGroup) and value != gr.skip():
+        what = ", ".join(name for name in text.split(",") if name and name not in map(str, value))
+    why = "which is not here"
+    if isinstance(component, (gr.Slider, gr.Number)):
+        why = (
+            f"which goes from {component.minimum or 0:g} to {component.maximum:g}" if component.maximum else "no number"
+        )
+    return what and f"{what[:60]} as the {str(component.label).lower()}, {why}"
 
 
 def given(component: Any, text: str, offered: Sequence[str] = ()) -> Any:
     """Parse a value of the address for a component; an invalid value leaves the component as it is.
 
-    Checkboxes may have values that are `offered` besides those they were made with.
+    Checkboxes get those of the values that they have, or that are `offered` besides those they were made with.
     """
     if isinstance(component, (gr.Slider, gr.Number)):
         try:
@@ -345,12 +358,6 @@ def given(component: Any, text: str, offered: Sequence[str] = ()) -> Any:
         return text if text in [value for _, value in component.choices] else gr.skip()
     if isinstance(component, gr.CheckboxGroup):
         known = {str(value): value for _, value in component.choices} | {name: name for name in offered}
-        named = names_in(text, known)
-        return gr.skip() if named is None else [known[name] for name in named]
+        named = [known[name] for name in text.split(",") if name in known]
+        return named if named or not text else gr.skip()
     return text
-
-
-def names_in(text: str, known: Collection[str]) -> list[str] | None:
-    """Return the names in a value of the address, separated by commas; None if one is not among the `known`."""
-    named = text.split(",") if text else []
-    return named if all(name in known for name in named) else None

@@ -6,7 +6,7 @@ import gradio as gr
 import pytest
 from conftest import ROOT
 
-from cse.app.events import Linked, Run, Shared, given, refusing, restorer
+from cse.app.events import Linked, Run, Shared, given, refusing, restored, restorer
 from cse.app.validation import FieldError
 
 CORPUS = gr.Dropdown([("Demo", "demo"), ("Yours", "own")], value="demo", label="Corpus")
@@ -24,8 +24,9 @@ def test_a_value_of_the_address_is_taken_only_where_the_component_can_have_it():
     boxes = gr.CheckboxGroup([("1", 1), ("2", 2), ("3", 3)])
     assert given(boxes, "1,3") == [1, 3]
     assert given(boxes, "mine", ["mine"]) == ["mine"]
-    for component, text in ((slider, "51"), (slider, "x"), (slider, "nan"), (radio, "etc"), (boxes, "1,4")):
+    for component, text in ((slider, "51"), (slider, "x"), (slider, "nan"), (radio, "etc"), (boxes, "4")):
         assert skipped(given(component, text)), text
+    assert given(boxes, "1,4") == [1]
 
 
 def test_a_corpus_of_the_address_that_is_not_here_is_named_without_markup():
@@ -41,6 +42,15 @@ def test_a_corpus_of_the_address_that_is_not_here_is_named_without_markup():
     assert (chosen, value, kept) == ("own", "cats", {0: "cats", 1: "own"})
     with pytest.warns(UserWarning, match="This address asks for &lt;b&gt; as the corpus, which is not here"):
         assert opened(tab="search", q="cats", corpus="<b>") == [None] * 3
+
+
+def test_what_a_part_of_the_page_does_not_take_of_an_address_is_said_and_the_rest_is_taken():
+    with gr.Blocks():
+        most, models = gr.Slider(1, 50, 5, step=1, label="Results"), gr.CheckboxGroup(["a", "b"], label="Models")
+    with pytest.warns(UserWarning, match="asks for 500 as the results, which goes from 1 to 50"):
+        assert skipped(restored(["k"], [most], {"k": "500"}, back=False)[0])
+    with pytest.warns(UserWarning, match="asks for moon, x as the models, which is not here"):
+        assert restored(["models"], [models], {"models": "a,moon,x"}, back=False) == [["a"]]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from cse.adaptation.choice import BOTH
 from cse.adaptation.workspace import CANDIDATE
 from cse.app import html
 from cse.app.corpus.corpora import FIELD
-from cse.app.events import HIDDEN, QUICK, SILENT, Linked, Run, names_in, one_line_errors, refusing
+from cse.app.events import HIDDEN, QUICK, SILENT, Linked, Run, one_line_errors, refusing
 from cse.app.html import heading, result
 from cse.app.models.models import opened_by
 from cse.app.models.naming import BEFORE, POOLED, choices, title
@@ -208,7 +208,8 @@ class Trainer:
         chosen, request = [*models, *better], current_request()
         if mark == () and request is not None:
             columns = [column.name for column in self._state.models.columns]
-            chosen = names_in(str(request.query_params.get("models", "")), columns) or chosen
+            named = str(request.query_params.get("models", "")).split(",")
+            chosen = named if all(name in columns for name in named) else chosen
         return [
             gr.update(choices=model_choices(self._state.models.columns), value=chosen),
             gr.update(choices=choices(known), value=before),
