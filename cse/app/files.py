@@ -18,9 +18,9 @@ from cse.app import validation
 from cse.app.charts import LOOK
 from cse.app.events import HIDDEN, QUICK
 from cse.app.events import guarded as in_one_line
-from cse.app.html import file_stem, file_value, saved_file
+from cse.app.html import file_stem, file_value, printed, saved_file
 from cse.app.models.naming import title
-from cse.app.result import Result, decimals, equal_starts, plain, records
+from cse.app.result import Result, equal_starts, plain, records
 from cse.app.show import NO_ANSWER, Answer, Shown, ask, lane_of
 from cse.corpus.output import guarded
 from cse.errors import command_line
@@ -38,7 +38,7 @@ MM_PER_ENTRY, FACET_GAP = 40, 14  # of a legend; points between the panels of a 
 FONT = {"labelFontSize": 8, "titleFontSize": 8}  # points
 NO_ROWS = "The answer has no rows, so there is nothing to save."
 BOLD = re.compile(r"\*\*([^*]+)\*\*( ± [\d.]+)?")  # a cell of a sheet that is bold, its deviation not
-SCORE = re.compile(r"(\*\*)?[-+]?[\d.,]+(\*\*)?( ± [\d.]+)?|")
+SCORE = re.compile(r"(\*\*)?[-+\u2212]?[\d.,]+(\*\*)?( ± [\d.]+)?|")
 LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "`": r"\textasciigrave{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\char34{}", "[": "{[}", "*": "{*}",
@@ -132,7 +132,7 @@ def paper_cells(answer: Answer, escape: Callable[[str], str], bold: str) -> tupl
         if plain(value) is None:
             return "–"
         if isinstance(value, float):
-            return decimals(value, 3)
+            return printed("%.3f", value)
         text = one_line(value, MAX_CELL)
         if strong := BOLD.fullmatch(text):
             noted = f" Bold: {answer.result.bold}."

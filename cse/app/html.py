@@ -65,6 +65,7 @@ def templates() -> jinja2.Environment:
         "painted": lambda name: Markup(painted(name)),
         "bar": lambda *shares: Markup(bar(*shares)),
         "likely": likely,
+        "printed": printed,
     }
     return environment
 
@@ -75,6 +76,12 @@ def drawn(file: str, part: str, /, **values: Any) -> Markup:
         return Markup()
     macro = getattr(templates().get_template(f"{file}.html").make_module(values), part, None)
     return Markup(macro() if macro else "")
+
+
+def printed(form: str, value: float) -> str:
+    """Return a number in a form of `%`, with a minus sign for a hyphen, and without a sign where 0 is shown."""
+    shown = form % value
+    return shown.lstrip("+-") if not float(shown) else shown.replace("-", "\N{MINUS SIGN}")
 
 
 def likely(probability: float) -> str:

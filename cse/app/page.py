@@ -41,17 +41,18 @@ CLEARING = (600, AGE)  # seconds between clean-ups, and age of deleted files
 COMPRESSION = 1  # of 1 to 9: 1.1 MB of the first page become 0.25 MB in 45 ms
 
 
+def folded(state: AppState, kind: Any, top: Top, shared: Shown | None = None) -> Shown:
+    """Add a result in a fold of its own."""
+    with gr.Accordion(kind.title, open=False, elem_id=f"fold-{kind.key}", elem_classes="cse-folded"):
+        return section(state, kind, top, read_first(state, kind), shared=shared, headed=False)
+
+
 def similarity_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place. Returns its results."""
-
-    def folded(kind: Any, shared: Shown | None = None) -> Shown:
-        with gr.Accordion(kind.title, open=False, elem_id=f"fold-{kind.key}", elem_classes="cse-folded"):
-            return section(state, kind, top, read_first(state, kind), shared=shared, headed=False)
-
     pair = section(state, results.Similarity, top, read_first(state, results.Similarity), headed=False)
-    words = folded(results.Words, pair)
+    words = folded(state, results.Words, top, pair)
     pairs = section(state, results.Pairs, top, read_first(state, results.Pairs))
-    return [pair, words, pairs, folded(results.Changes), folded(results.Disagreements)]
+    return [pair, words, pairs, *(folded(state, kind, top) for kind in (results.Changes, results.Disagreements))]
 
 
 def search_place(state: AppState, top: Top) -> list[Shown]:
@@ -62,7 +63,7 @@ def search_place(state: AppState, top: Top) -> list[Shown]:
 def tokens_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place, whose results read one sentence. Returns them."""
     tokens = section(state, results.Tokens, top, read_first(state, results.Tokens), headed=False)
-    template = section(state, results.Template, top, read_first(state, results.Template), shared=tokens)
+    template = folded(state, results.Template, top, tokens)
     with gr.Accordion("Inside: attention, prefix and prototypes", open=False, elem_id="inside"):
         kinds = (results.Attention, results.Prefix, results.Prototypes)
         inside = [section(state, kind, top, read_first(state, kind), shared=tokens) for kind in kinds]
@@ -163,25 +164,27 @@ def keep_current(state: AppState, shown: Shown, top: Top, current: gr.State) -> 
     The answer of a part that waits for its button goes, and one about another corpus, where models have to read the new
     texts first. A part that answers step by step, the maps, follows by itself, and one that asks neither corpus nor
     models, an adaptation, stays.
-    An example that nobody has edited, in a part that asks for a single text, becomes one of the corpus.
+    An example that nobody has edited becomes one of the corpus.
     """
     run, lane, kind = shown.linked.run, shown.linked.lane, shown.kind
     if shown.answered is None:
         return
-    own = run.inputs[:1] if kind.corpus_examples == 1 else []
+    own = run.inputs[: kind.corpus_examples]
     waiting = [*map(emptied, run.outputs[:-2]), gr.skip(), gr.skip()]  # the last are the mark and the notice
 
-    def again(known: tuple[Any, str], answered: str, *values: Any) -> Iterator[list[Any]]:
+    def again(known: tuple[tuple[Any, ...], str], answered: str, *values: Any) -> Iterator[list[Any]]:
         (example, label), choice = known, values[-3:]
         corpus, models, key = choice
         mark, filled = choice_mark(state, *choice), [gr.skip()] * len(own)
         if mark == answered:
             yield [gr.skip()] * (len(run.outputs) + 1 + len(own))
             return
-        if own and values[0] == example:
-            example = next(iter(examples_of(state, kind, corpus, key).values()))[0]
-            filled = [example] if values[0] != example else filled
-            values = (example, *values[1:])
+        if own and values[: len(example)] == tuple(example):
+            example = next(iter(examples_of(state, kind, corpus, key).values()))[: len(own)]  # one of a corpus of one
+            filled[: len(example)] = [
+                gr.skip() if new == old else new for new, old in zip(example, values, strict=False)
+            ]
+            values = (*example, *values[len(example) :])
         if kind.reads_corpus:
             before = label
             with suppress(ValueError):  # the answer says what is wrong
@@ -192,7 +195,7 @@ def keep_current(state: AppState, shown: Shown, top: Top, current: gr.State) -> 
         answers = run.fn(*values) if kind.live else [*waiting[:-2], mark, gr.skip()]
         yield [*answers, (example, label), *filled]
 
-    known = gr.State((own[0].value if own else None, state.demo.label))
+    known = gr.State((tuple(field.value for field in own), state.demo.label))
     current.change(again, [known, shown.answered, *run.inputs], [*run.outputs, known, *own], **lane)
 
 

@@ -240,11 +240,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def decimals(value: float, digits: int) -> str:
-    """Return a number to so many digits, without the sign of a 0."""
-    return f"{round(value, digits) + 0:.{digits}f}"
-
-
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a frame as JSON values; what is not there is None."""
     columns = {name: [plain(value) for value in frame[name].tolist()] for name in frame.columns}

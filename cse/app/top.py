@@ -199,7 +199,7 @@ def put_texts(
     except ValueError as error:  # the file stays for another column or a later try
         return html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
     query = next(iter(chosen_corpus(state, OWN_KEY, key).examples()), "")
-    about = html.drawn("top", "overview", name=own.label, facts=facts_of(own), query=query)
+    about = html.drawn("top", "overview", facts=facts_of(own), query=query)
     return "", "", gr.update(choices=choices_of(state, key), value=OWN_KEY), about
 
 

@@ -143,7 +143,9 @@ def test_groups_have_one_number_and_name_in_two_maps_only_if_they_share_their_te
 
 
 def test_no_two_groups_of_a_map_have_one_name() -> None:
-    assert titles_of([["a", "b", "c"], [], ["a", "b", "c", "d"]]) == ["a b c", "group 2", "a b c (3)"]
+    assert titles_of([["a", "b", "c", "d"], [], ["a", "b", "c", "d"], ["a", "b", "c"], ["a", "b", "c", "d", "e"]]) == [
+        "a b c", "group 2", "a b c d", "a b c (4)", "a b c e",
+    ]  # fmt: skip
 
 
 def test_groups_tell_typical_and_odd_texts_and_what_other_models_do(state, drawn) -> None:

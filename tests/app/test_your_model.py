@@ -35,6 +35,7 @@ from cse.app.training.request import OWN, checked
 from cse.app.training.trainings import Trainings
 from cse.app.validation import FieldError
 
+MINUS = "\N{MINUS SIGN}"
 HOSTILE = "<img src=x onerror=alert(1)>"
 TOPICS = {"pets": ["dog", "cat"], "home": ["kitchen", "guitar"], "sky": ["rain", "sun"]}
 ROWS = [
@@ -97,7 +98,7 @@ def test_the_dial_has_the_candidates_that_differ_in_it_alone_and_stands_at_the_c
     assert points["grouping_gain"].tolist() == [-1.0, 1.0, 2.5]
     assert at_dial(points, 0.2)["candidate"] == "projection 0.25"
     said = "Dial -0.25: grouping -1.0 (-1.5 to -0.5), finding +0.9 (+0.4 to +1.4), in points over the start."
-    assert dial_sentence(points, -0.25).startswith(said)
+    assert dial_sentence(points, -0.25).startswith(said.replace("-", MINUS))
     (spec,) = Adaptation(-0.25).charts(frame)
     values = {(row["axis"], row["dial"]): row["gain"] for row in spec["data"]["values"]}
     assert values == {(axis, float(dial)): gains[place] for dial, gains in GAINS.items()
@@ -141,7 +142,7 @@ def test_the_page_says_the_verdict_of_the_report_and_only_to_its_visitor(adapted
     state, training, _ = adapted
     report = training.outcome.report
     page = training_html(training)
-    assert report["verdict"].partition(". ")[0] in page.replace("&#39;", "'")
+    assert report["verdict"].partition(". ")[0].replace(" -", f" {MINUS}") in page.replace("&#39;", "'")
     assert HOSTILE not in page
     frame = Adaptation().frame(open_session(state, key=KEY))
     pd.testing.assert_frame_equal(frame, report_frame(report))

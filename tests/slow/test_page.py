@@ -200,7 +200,7 @@ def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings
     with watched(browser, url, width=1280, height=720, leaves_page=True) as page:
         opened = upload(page, "tickets.csv", TICKETS)
         about = page.locator(".cse-overview")
-        expect(about).to_contain_text("tickets.csv (7)")
+        expect(page.locator("#top")).to_contain_text("tickets.csv (7)")
         for fact in (
             "7 texts of the column body",
             "1 row without a text left out",
@@ -211,6 +211,8 @@ def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings
         about.get_by_role("button", name="change columns").click()
         expect(opened.get_by_label("Column of the texts")).to_have_value("body")
         opened.get_by_role("button", name="Close").click()
+        for name in ("Sentence A", "Sentence B"):  # two of the file's own texts, as nobody edited the demo's
+            expect(page.get_by_label(name)).not_to_have_value(re.compile("guitar"))
         open_tab(page, "Search")
         first = page.locator(".cse-examples a:visible").first
         expect(first).not_to_have_text("The orchestra played a slow symphony.")
@@ -242,6 +244,8 @@ def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings
         expect(page.locator("#clusters .error")).to_have_count(0)
         about.get_by_role("link", name="adapt a model to it").click()
         expect(page.get_by_role("tab", name="Your model")).to_have_attribute("aria-selected", "true")
+        about.get_by_role("button", name="Close the note").click()
+        expect(about).to_have_count(0)
         page.get_by_role("tab", name="Search", exact=True).click()
         page.wait_for_url("**tab=search**")  # the old hits are still there
         expect(page.locator("#search tbody tr")).to_have_count(2)

@@ -56,6 +56,7 @@ def test_words_follow_the_sentence_and_the_fold_reads_the_same_one(opened) -> No
     page = opened()
     words = page.locator("#tokens .cse-token")
     expect(words.first).to_have_text("hospital")
+    page.get_by_role("button", name="What if a model read another template?").click()
     expect(page.locator("#template")).to_contain_text("Its own")
     page.get_by_label("Sentence", exact=True).fill("He is not rich.")  # no button
     expect(words.first).to_have_text("rich")

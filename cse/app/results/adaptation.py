@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import pandas as pd
 
 from cse.adaptation import choice
 from cse.app.charts import chart, tips
+from cse.app.html import printed
 from cse.app.result import Result, number
 
 if TYPE_CHECKING:
@@ -106,7 +108,7 @@ def on_page(line: str) -> str:
     """Return a line of the command with the fields of the page in place of its option and key."""
     for label, word in PURPOSES:
         line = line.replace(f"`--for {word}` takes it", f"to take it, adapt again with “What for: {label}”")
-    return line.replace("Ctrl-C", "Stop")
+    return re.sub(r"(?<=[ (])-(?=\d)", "\N{MINUS SIGN}", line.replace("Ctrl-C", "Stop"))
 
 
 def scores_of(stages: Mapping[str, Any], result: str, judged: str | None, verdict: str) -> pd.DataFrame:
@@ -165,12 +167,15 @@ def dial_sentence(points: pd.DataFrame, dial: float) -> str:
     """Return what a place of the dial gains on each axis, and which command takes it."""
     row = at_dial(points, dial)
     gains = [
-        f"{axis} {row[f'{axis}_gain']:+.1f} ({row[f'{axis}_low']:+.1f} to {row[f'{axis}_high']:+.1f})"
+        f"{axis} {printed('%+.1f', row[f'{axis}_gain'])} ({printed('%+.1f', row[f'{axis}_low'])} to "
+        f"{printed('%+.1f', row[f'{axis}_high'])})"
         for axis in choice.AXES if axis in points
     ]  # fmt: skip
     kind = "chosen" if points["chosen"].any() else "offered"
     own = f"This is the model that was {kind}."
     if not (row["chosen"] or row["judged"]):
         own = f"This is not the model that was {kind}. To look at one axis alone, change What for, and adapt again."
-    asked = "" if abs(row["dial"] - dial) < DIAL_STEP / 100 else f", the nearest to {dial:g} that was tried"
-    return f"Dial {row['dial']:g}{asked}: {', '.join(gains)}, in points over the start. {own}"
+    asked = (
+        "" if abs(row["dial"] - dial) < DIAL_STEP / 100 else f", the nearest to {printed('%g', dial)} that was tried"
+    )
+    return f"Dial {printed('%g', row['dial'])}{asked}: {', '.join(gains)}, in points over the start. {own}"

@@ -321,9 +321,13 @@ def table(
 
 
 def titles_of(marking: Sequence[Sequence[str]]) -> list[str]:
-    """Return a name for each group from its first words, or its number; names that are equal have their number."""
-    names = [" ".join(words[:NAME_WORDS]) or f"group {number}" for number, words in enumerate(marking, 1)]
-    return [f"{name} ({number})" if name in names[: number - 1] else name for number, name in enumerate(names, 1)]
+    """Return a name for each group from its first words, or its number; of equal ones the later have a further word."""
+    names: list[str] = []
+    for number, words in enumerate(marking, 1):
+        first = " ".join(words[:NAME_WORDS]) or f"group {number}"
+        longer = (f"{first} {word}" for word in words[NAME_WORDS:])
+        names.append(next((name for name in (first, *longer) if name not in names), f"{first} ({number})"))
+    return names
 
 
 def near_of(rows: pd.DataFrame) -> np.ndarray:

@@ -13,8 +13,9 @@ import pandas as pd
 
 from cse.analysis.calibration import BINS, HIGHEST, LOWEST, normalised_ranks
 from cse.app.charts import by_model, chart
+from cse.app.html import printed
 from cse.app.models.naming import title, with_starts
-from cse.app.result import Result, by_models, choice, decimals, lines, listed, moved_by_training, stacked, text, titled
+from cse.app.result import Result, by_models, choice, lines, listed, moved_by_training, stacked, text, titled
 from cse.app.validation import LIST, PAIR, FieldError
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ LESSONS = {
 TICKS = (0.0, 0.5, 1.0)
 ROOM = 0.7  # of a line in the figure, which the highest bar takes
 HEIGHT = 26  # of the highest bar of a histogram, whose picture is 100 wide and 34 high
-NARROW, APART = 0.4, 0.1  # a mean cosine of random pairs that is high, and a difference of two such means that matters
 LEAST_SENTENCES, MAX_SENTENCES = 2, 40
 MAX_WARNINGS = 4  # on how badly texts are read
 SENTENCES = """A man is playing a guitar on stage.
@@ -98,18 +98,17 @@ class Similarity(Result):
         if least == most:
             where = f"{least} in {title(low) if len(starts) == 1 else 'every model'}"
         seen = f"Random pairs that are less alike: {where}."
-        moved = moved_by_training("mean cosine of random pairs", means, lambda mean: decimals(mean, 2))
+        moved = moved_by_training("mean cosine of random pairs", means, partial(printed, "%.2f"))
         return " ".join(part for part in (lesson, seen, moved) if part)
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         rows = {row["model"]: row for row in frame.to_dict("records")}
         for row in rows.values():
             row |= {"outline": outline(row["histogram"]), "at": across(row["cosine"])}
-            row["spoken"] = among_random(row["percentile"])
+            row |= {"mean": across(row["random_mean"]), "spoken": among_random(row["percentile"])}
         return {
             "shown": [(rows[name], rows.get(start)) for name, start in with_starts(rows).items()],
             "ticks": {tick: across(tick) for tick in TICKS},
-            "scales": partial(scales, {name: rows[name]["random_mean"] for name in with_starts(rows)}),
         }
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:  # for files alone: the page has them in its table
@@ -182,15 +181,6 @@ def less_alike(percentile: float) -> str:
     if percentile in (0, 100):
         return "all" if percentile else "none"
     return among_random(percentile).replace("above", "over").replace("below", "under")
-
-
-def scales(means: Mapping[str, float], corpus: str) -> str:
-    """Return how far the mean cosines of random pairs of a corpus are apart, which these are by model."""
-    known = {name: mean for name, mean in means.items() if mean == mean}
-    if not known or (max(known.values()) < NARROW and max(known.values()) - min(known.values()) < APART):
-        return ""
-    by_model = ", ".join(f"{decimals(mean, 2)} in {title(name)}" for name, mean in known.items())
-    return f"Random pairs of {corpus} have a mean cosine of {by_model}: compare percentiles."
 
 
 @dataclass(frozen=True)
