@@ -128,7 +128,7 @@ def choose(stages: Stages, purpose: str = BOTH) -> Choice:
     unjudged = [name for name in gains if unlabelled and name != result and gains[name][FINDING].value >= -MAX_LOSS]
     if result != START:
         said = phrase(gains[result])
-        sentence = f"{said[0].upper()}{said[1:]}: use the new model, {called(result)}."
+        sentence = f"{said[0].upper()}{said[1:]}: use the new model. It was made by {called(result)}."
     elif offers:
         sentence = "Keep your model, or give up one thing for the other. " + " ".join(
             f"{called(name)[0].upper()}{called(name)[1:]}: {phrase(gains[name])}: `--for {word}` takes it."

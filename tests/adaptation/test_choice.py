@@ -30,7 +30,7 @@ TRADE = {"projection 0": (17.1, -23.0), "projection -0.25": (-4.0, 0.8)}
     [
         (
             {"projection 0": (2.1, 1.0), "projection 0.25": (2.5, -0.2)}, "both", "projection 0",
-            "Better at grouping (+2.1), better at finding (+1.0): use the new model, projection.",
+            "Better at grouping (+2.1), better at finding (+1.0): use the new model. It was made by projection.",
         ),
         (
             TRADE, "both", "start",
@@ -40,7 +40,7 @@ TRADE = {"projection 0": (17.1, -23.0), "projection -0.25": (-4.0, 0.8)}
         ),
         (
             TRADE, "groups", "projection 0",
-            "Better at grouping (+17.1), worse at finding (-23.0): use the new model, projection.",
+            "Better at grouping (+17.1), worse at finding (-23.0): use the new model. It was made by projection.",
         ),
         (
             {"projection 0": (0.5, 0.0), "training": (0.2, -3.0)}, "both", "start",
@@ -74,7 +74,7 @@ def test_without_labels_finding_decides_and_the_last_that_finds_as_well_is_left_
     better = choose(stages({"projection -0.25": (None, 0.8), "projection 0": (None, -0.9), "training": (None, -2.0)}))
     assert (better.result, better.candidate) == ("projection -0.25", "projection 0")
     assert better.sentence == (
-        "Better at finding (+0.8): use the new model, projection, dial -0.25. Grouping was not measured, as there are "
+        "Better at finding (+0.8): use the new model. It was made by projection, dial -0.25. Grouping was not measured, as there are "
         "no labels: only you can judge it."
     )
     kept = choose(stages({"projection 0": (None, -0.9), "training": (None, 0.1)}))

@@ -205,10 +205,11 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
             with gr.Column(elem_classes="cse-view", elem_id="view-selection"):
                 table = result("selection", NOTHING_SELECTED)
                 save = gr.Button("Save as CSV", size="sm", elem_classes="cse-copy")
+            file = saved_file()
     # Without a value Gradio sends None until it has drawn them.
     pin, shown, colour = (gr.Textbox("", label=name, visible="hidden") for name in ("Pinned", "Maps", "Colour"))
     number, seen = gr.Number(0, precision=0, visible="hidden"), gr.Checkbox(True, visible="hidden")
-    points, file = gr.State([]), saved_file()
+    points = gr.State([])
 
     values = {asks["groups"].name: groups, asks["most"].name: most, asks["seed"].name: seed}
     view_of = {"The pinned sentence": pin, "The maps": shown, "The colour": colour, "The view": view}
