@@ -74,8 +74,8 @@ def test_without_labels_finding_decides_and_the_last_that_finds_as_well_is_left_
     better = choose(stages({"projection -0.25": (None, 0.8), "projection 0": (None, -0.9), "training": (None, -2.0)}))
     assert (better.result, better.candidate) == ("projection -0.25", "projection 0")
     assert better.sentence == (
-        "Better at finding (+0.8): use the new model. It was made by projection, dial -0.25. Grouping was not measured, as there are "
-        "no labels: only you can judge it."
+        "Better at finding (+0.8): use the new model. It was made by projection, dial -0.25. "
+        "Grouping was not measured, as there are no labels: only you can judge it."
     )
     kept = choose(stages({"projection 0": (None, -0.9), "training": (None, 0.1)}))
     assert (kept.result, kept.candidate) == ("start", "training")
