@@ -231,4 +231,5 @@ class Template(Result):
         return scores[["own", "other"]].join(gains).rename(columns=named).reset_index()
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
-        return ["Scores are Spearman × 100 on the demo's 60 graded pairs; the gain has its 95 % interval, not corrected for several models."]
+        scores = "Scores are Spearman × 100 on the demo's 60 graded pairs"
+        return [f"{scores}; the gain has its 95 % interval, not corrected for several models."]
