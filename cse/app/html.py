@@ -168,10 +168,11 @@ def question(name: str, label: str) -> str:
 
 def sheet(name: str, heading: str, text: str) -> str:
     """Return a sheet under its heading, which is closed at first."""
-    label = escape(heading)
+    label, key = escape(heading), sheet_id(name)
     return (
-        f'<div popover class="cse-popover" id="{sheet_id(name)}" role="dialog" aria-label="{label}"><h2>{label}</h2>'
-        f"<p>{escape(text)}</p></div>"
+        f'<div popover class="cse-popover" id="{key}" role="dialog" aria-label="{label}"><h2>{label}</h2>'
+        f"<p>{escape(text)}</p>"
+        f'<button type="button" popovertarget="{key}" popovertargetaction="hide">Close</button></div>'
     )
 
 

@@ -172,30 +172,31 @@ def keep_current(state: AppState, shown: Shown, top: Top, current: gr.State) -> 
     own = run.inputs[: kind.corpus_examples]
     waiting = [*map(emptied, run.outputs[:-2]), gr.skip(), gr.skip()]  # the last are the mark and the notice
 
-    def again(known: tuple[tuple[Any, ...], str], answered: str, *values: Any) -> Iterator[list[Any]]:
-        (example, label), choice = known, values[-3:]
-        corpus, models, key = choice
-        mark, filled = choice_mark(state, *choice), [gr.skip()] * len(own)
-        if mark == answered:
+    def again(known: tuple[tuple[Any, ...], Any, Any], answered: str, *values: Any) -> Iterator[list[Any]]:
+        example, before, asked = known
+        corpus, models, key = choice = values[-3:]
+        mark, filled, label, reading = choice_mark(state, *choice), [gr.skip()] * len(own), before, False
+        if kind.reads_corpus:
+            with suppress(ValueError):  # the answer says what is wrong
+                chosen, columns = chosen_corpus(state, corpus, key), chosen_columns(state.models.columns, models)
+                label, reading = chosen.label, len(chosen.ready(columns)) < len(columns)
+        # A part that waits for its button reads no vectors, so that none that are new concern it.
+        if mark == answered or (not kind.live and (label, models) == (before, asked)):
             yield [gr.skip()] * (len(run.outputs) + 1 + len(own))
             return
         if own and values[: len(example)] == tuple(example):
-            example = next(iter(examples_of(state, kind, corpus, key).values()))[: len(own)]  # one of a corpus of one
-            filled[: len(example)] = [
-                gr.skip() if new == old else new for new, old in zip(example, values, strict=False)
-            ]
+            example = next(iter(examples_of(state, kind, corpus, key).values()))[: len(own)]
+            for place, text in enumerate(example):  # a corpus of one text has one
+                filled[place] = gr.skip() if text == values[place] else text
             values = (*example, *values[len(example) :])
-        if kind.reads_corpus:
-            before = label
-            with suppress(ValueError):  # the answer says what is wrong
-                chosen = chosen_corpus(state, corpus, key)
-                label, columns = chosen.label, chosen_columns(state.models.columns, models)
-                if kind.live and label != before and len(chosen.ready(columns)) < len(columns):
-                    yield [*waiting, gr.skip(), *filled]
+        known = (example, label, models)
+        if kind.live and label != before and reading:
+            yield [*waiting, gr.skip(), *filled]
         answers = run.fn(*values) if kind.live else [*waiting[:-2], mark, gr.skip()]
-        yield [*answers, (example, label), *filled]
+        yield [*answers, known, *filled]
 
-    known = gr.State((tuple(field.value for field in own), state.demo.label))
+    examples = tuple(field.value for field in own)
+    known = gr.State((examples, state.demo.label, top.models.value))
     current.change(again, [known, shown.answered, *run.inputs], [*run.outputs, known, *own], **lane)
 
 

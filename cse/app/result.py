@@ -232,7 +232,7 @@ def moved_by_training(what: str, values: Mapping[str, Any], shown: Callable[[Any
         for name, start in with_starts(values).items()
         if start and not pd.isna(values[name])
     ]
-    return f"Training took the {what} from {', '.join(moves)}." if moves else ""
+    return f"The {what} went from {', '.join(moves)}." if moves else ""
 
 
 def percent(share: float) -> str:

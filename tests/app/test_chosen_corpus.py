@@ -79,6 +79,9 @@ def test_a_file_shows_its_columns_and_first_rows_before_it_is_read(tmp_path) -> 
     assert preview(str(tmp_path / "a.txt")) == ([], [["A cat, a dog."], ["It rains"]], None, None, None)
     (tmp_path / "b.csv").write_text("Pets\nThe cat sleeps here\n")
     assert preview(str(tmp_path / "b.csv")).proposed == "Pets"
+    mails = "subject,body\nThe pump leaks again,Hello all - the pump in the cellar leaks again since Monday\n"
+    (tmp_path / "c.csv").write_text(mails)
+    assert preview(str(tmp_path / "c.csv")).text == "body"  # far longer than all else
 
 
 @pytest.mark.parametrize(

@@ -241,9 +241,12 @@ def test_numbers_and_dates_of_a_column_are_coloured_in_order_by_fifths() -> None
     numbers = [f"{number / 2:g}".replace(".", ",") for number in range(20)]
     names = ["0 to 1,5", "2 to 3,5", "4 to 5,5", "6 to 7,5", "8 to 9,5"]
     assert told(numbers) == (names, [number // 4 for number in range(20)], -1)
-    assert told([*numbers[::-1], ""]) == ([*names, "no label"], [*(number // 4 for number in range(19, -1, -1)), 5], 5)
+    assert told([*numbers[::-1], ""]) == ([*names, "no size"], [*(number // 4 for number in range(19, -1, -1)), 5], 5)
     days = [f"2025-0{month}-0{day}T09:00:00" for month in (1, 2) for day in range(1, 9)]
     assert told(days)[0][0] == "2025-01-01 to 2025-01-04"
+    mixed = [f"{day}.2.2025" for day in range(1, 10)] + [f"2025-01-{day}" for day in range(10, 20)]
+    assert told(mixed)[0][0] == "2025-01-10 to 2025-01-13"
+    assert told(["5", "1", "3"] * 9)[:2] == (["1", "3", "5"], [2, 0, 1] * 9)  # stars
     assert told(["a", "b"] * 9) is None
 
 

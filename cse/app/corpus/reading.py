@@ -15,7 +15,8 @@ import numpy as np
 from cse.app.corpus.own import OwnCorpus
 from cse.app.validation import MAX_FILE_BYTES, counted
 from cse.corpus import formats
-from cse.corpus.corpus import Corpus, text_column
+from cse.corpus.corpus import SAMPLE_ROWS, Corpus, text_column
+from cse.corpus.dialect import prose
 from cse.corpus.lines import COMPRESSIONS, DAMAGED, opened
 from cse.corpus.source import is_json
 from cse.corpus.words import label_note
@@ -33,11 +34,12 @@ LABEL_NAMES = ("label", "labels", "topic", "category", "class")
 LETTER = re.compile(r"[^\W\d_]")  # numbers and dates are no labels
 LABEL_ROWS, MAX_LABEL_CHARACTERS = 5, 40  # rows of each label on average in a column that has another name
 SEEN = 5  # rows of a file shown for the choice of its columns
+FAR_LONGER = 1.5  # the column of texts, in characters, than any other
 
 
 class Preview(NamedTuple):
-    """The columns of a file and its first rows; `text` and `label` are those of texts and labels if that is clear, and
-    `proposed` is that of texts, or else the one with the longest cells.
+    """The columns of a file and its first rows; `text` and `label` are those of texts and labels if that is clear, as
+    it is of texts that are far longer than all else; `proposed` is that of texts, or else the longest one.
 
     There are no columns if there is nothing to choose: in a text file, and in a table of one column of sentences.
     """
@@ -69,7 +71,12 @@ def preview(path: str) -> Preview:
         with suppress(ValueError):  # asked for below
             text = text_column(source, batch)
         if len(names) > 1 or source.header:
-            longest = max(names, key=lambda name: sum(len(row[names.index(name)]) for row in rows))
+            seen = batch.slice(0, SAMPLE_ROWS)
+            columns = {name: [str(value or "") for value in seen.column(name).to_pylist()] for name in names}
+            longest, *others = sorted(names, key=lambda name: -sum(map(len, columns[name])))
+            if text is None and others and prose(columns[longest]):  # such as mails beside their subjects
+                lengths = (sum(map(len, columns[name])) for name in (longest, others[0]))
+                text = longest if next(lengths) >= FAR_LONGER * next(lengths) else None
             return Preview(names, rows[:SEEN], text, label_column(batch, text), text or longest)
         if source.format == formats.DELIMITED and text is None:
             return Preview(rows[0], rows[1:], proposed=rows[0][0])  # a single word may be a heading

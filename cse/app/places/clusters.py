@@ -334,7 +334,7 @@ def selection_html(frame: pd.DataFrame, points: Sequence[int]) -> str:
     rows = list(zip(points, table.head(MAX_ROWS).itertuples(index=False, name=None), strict=False))
     return html.drawn(
         "map", "selection", count=len(points), words=words, labels=labels,
-        others=counts.total() - sum(size for _, size in labels),
+        others=counts.total() - sum(size for _, size in labels), unlabelled=len(points) - counts.total(),
         columns=list(table.columns), rows=rows,
     )  # fmt: skip
 

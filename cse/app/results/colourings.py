@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from cse.app.result import plain
 MOST_DIFFERENT = 0.75  # of the cells of a column that colours
 MOSTLY, FIFTHS = 0.95, 5  # of a column's cells: numbers or dates, which are coloured by so many parts
 ISO_DATE = r"\d{4}-\d\d(-\d\d)?([T ].*)?"
-NO_LABEL = "no label"  # the name of texts without one, which are grey
+DAY_FIRST = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})\b.*", re.DOTALL)
 SHAPES = ("circle", "square", "triangle-up", "diamond")  # in turn, as in static/map.js
 
 
@@ -85,7 +86,7 @@ def by_frequency(title: str, labels: Sequence[str]) -> Colouring:
         names.append(f"{len(counts) - len(names):,} others")
     missing = len(names) if counts.total() < len(labels) else -1
     if missing >= 0:
-        names.append(NO_LABEL)
+        names.append(f"no {title.lower()}")
     of = np.array([numbers.get(label, others) if label else missing for label in labels])
     return Colouring(title, names, of, missing)
 
@@ -93,24 +94,28 @@ def by_frequency(title: str, labels: Sequence[str]) -> Colouring:
 def by_fifths(title: str, cells: pd.Series) -> Colouring | None:
     """Return a colouring of numbers or dates by fifths of their cells, in which equal ones stay together.
 
-    None for other columns, and for those of fewer values than there are colours.
+    Up to five numbers are an entry each. None for other columns, for few dates and for six to a dozen numbers.
     """
     texts = cells[cells != ""]
     keys = pd.to_numeric(texts.str.replace(",", "."), errors="coerce").dropna()
+    few = 1 < keys.nunique() <= FIFTHS
     if len(keys) < MOSTLY * len(texts):
-        keys = texts[texts.str.fullmatch(ISO_DATE)].str[:10]
-    if len(keys) < MOSTLY * len(texts) or keys.nunique() <= len(LIGHT):
+        days = texts.str.replace(DAY_FIRST, lambda day: f"{day[3]}-{day[2]:0>2}-{day[1]:0>2}", regex=True)
+        keys, few = days[days.str.fullmatch(ISO_DATE)].str[:10], False
+    if len(keys) < MOSTLY * len(texts) or (keys.nunique() <= len(LIGHT) and not few):
         return None
     order = keys.sort_values(kind="stable")
     ranked = order.to_numpy()
-    ends = np.unique([ranked[-(-step * len(ranked) // FIFTHS) - 1] for step in range(1, FIFTHS + 1)])
+    ends = np.unique(ranked if few else [ranked[-(-step * len(ranked) // FIFTHS) - 1] for step in range(1, FIFTHS + 1)])
     numbers = np.searchsorted(ends, ranked)
     rows = [texts[order.index[numbers == number]] for number in range(len(ends))]
     names = [" to ".join(dict.fromkeys(cell[:10] for cell in (part.iloc[0], part.iloc[-1]))) for part in rows]
     of = pd.Series(len(ends), cells.index)
     of[order.index] = numbers
     missing = len(ends) if len(keys) < len(cells) else -1
-    return Colouring(title, names + ([NO_LABEL] if missing >= 0 else []), of.to_numpy(), missing, ordered=True)
+    return Colouring(
+        title, names + ([f"no {title.lower()}"] if missing >= 0 else []), of.to_numpy(), missing, ordered=True
+    )
 
 
 def by_group(frame: pd.DataFrame) -> Colouring:

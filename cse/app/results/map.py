@@ -185,7 +185,7 @@ class Map(Result):
 
     def says(self, frame: pd.DataFrame) -> str:
         shares = {name: rows["same_topic"].iloc[0] for name, rows in by_models(frame).items()}
-        moved = moved_by_training("label neighbours", shares, lambda share: f"{100 * share:.1f}")
+        moved = moved_by_training("label neighbours of all texts", shares, lambda share: f"{100 * share:.1f}")
         return f"{moved} {neighbourhoods(disagreements(frame))}".strip()
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:

@@ -192,7 +192,7 @@ def opened_by(row: Row) -> tuple[str, str | None, str | None]:
 
 def names_of(board: Scoreboard, columns: Sequence[Column]) -> dict[str, str]:
     """Return the names of a board's models by label: those of the page's columns, and readings of the backbone."""
-    known = {column.opened_by: column.name for column in columns}
+    known = {column.opened_by: column.name for column in columns if not column.name.endswith(BEFORE)}
     taken = [column.name for column in columns]
     return {
         label: known.get(opened_by(row))

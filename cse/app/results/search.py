@@ -198,7 +198,7 @@ def agreement(lists: Mapping[str, Sequence[int]]) -> str:
         return ""
     count, common = max(map(len, shown.values())), set.intersection(*map(set, shown.values()))
     best = len({rows[0] for rows in shown.values()})
-    first = "The models agree on the best sentence" if best == 1 else f"The models name {best} different best sentences"
+    first = "The models agree on the best text" if best == 1 else f"The models name {best} different best texts"
     if len(common) == count:
         return f"{first}; all models have the same {'result' if count == 1 else f'{count} results'}."
     shared = {pair: overlap(shown[pair[0]], shown[pair[1]]) for pair in combinations(shown, 2)}

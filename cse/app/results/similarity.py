@@ -89,14 +89,13 @@ class Similarity(Result):
     def says(self, frame: pd.DataFrame) -> str:
         lesson = next((LESSONS[name] for name, pair in PAIRS.items() if pair == (self.s1, self.s2)), "")
         shares, means = (dict(zip(frame["model"], frame[name], strict=True)) for name in ("percentile", "random_mean"))
-        starts = with_starts(shares)
-        low, high = min(starts, key=shares.__getitem__), max(starts, key=shares.__getitem__)
-        least, most = less_alike(shares[low]), less_alike(shares[high])
-        where = f"{least} in {title(low)}, {most} in {title(high)}"
-        if len(starts) > 2:
-            where = f"from {least} in {title(low)} to {most} in {title(high)}"
-        if least == most:
-            where = f"{least} in {title(low) if len(starts) == 1 else 'every model'}"
+        models: dict[str, list[str]] = {}  # by what is shown of them, the least first
+        for name in sorted(with_starts(shares), key=shares.__getitem__):
+            models.setdefault(less_alike(shares[name]), []).append(name)
+        least, *between = [f"{shown} in {listed(names)}" for shown, names in models.items()]
+        where = f"from {least} to {between[-1]}" if len(between) > 1 else ", ".join([least, *between])
+        if len(models) == 1 and len(with_starts(shares)) > 1:
+            where = f"{next(iter(models))} in every model"
         seen = f"Random pairs that are less alike: {where}."
         moved = moved_by_training("mean cosine of random pairs", means, partial(printed, "%.2f"))
         return " ".join(part for part in (lesson, seen, moved) if part)

@@ -87,10 +87,10 @@ class Tokens(Result):
         readers = frame[frame["own"]]
         counts = readers.groupby(["list", "model"])["of_template"].sum()
         parts = [
-            f"{counts['sentence', name]} of {self.k} from {title(name)}, {counts['denoised', name]} after denoising"
+            f"{counts['sentence', name]} of {self.k} in {title(name)}, {counts['denoised', name]} after denoising"
             for name in readers["model"].unique()
         ]
-        return f"Words that come from the template, not the sentence: {'; '.join(parts)}." if parts else ""
+        return f"Words that the template says without the sentence, too: {'; '.join(parts)}." if parts else ""
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         readings = {

@@ -322,7 +322,6 @@ function addTools(parent) {
   parts.out = addButton(bar, 'cse-tool', '−', () => zoom(1 / 1.5), {ariaLabel: 'Zoom out'});
   addButton(bar, 'cse-tool', '+', () => zoom(1.5), {ariaLabel: 'Zoom in'});
   parts.reset = addButton(bar, 'cse-tool', 'Show all', whole);
-  parts.count = add(bar, 'span', 'cse-score', '', {role: 'status'});
 }
 
 // The models of the maps: those chosen, and others in their order where there are more maps.
@@ -383,6 +382,7 @@ function build() {
   };
   parts.fold = fold('Legend');
   parts.legend = add(parts.fold, 'ul', 'cse-legend', '', {ariaLabel: 'Legend'});
+  parts.count = add(below, 'span', 'cse-score', '', {role: 'status'});  // above the maps it would move them
   add(fold('How to read and move the maps'), 'p', 'cse-note', HELP, {id: 'cse-map-help'});
 }
 
