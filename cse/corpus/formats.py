@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from itertools import chain, islice, tee
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -193,10 +193,8 @@ def _format_of(path: Path, options: Options, encoding: Coding) -> str:
     text = start.decode("utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace").lstrip()
     if text.startswith(("{", "[")) and (kind := _kind_of_json(path, text, named)):
         return kind
-    if named not in (None, TEXT, DELIMITED, *SIGNED):
+    if named not in (None, TEXT, *SIGNED):
         return named
-    if named == DELIMITED:
-        return DELIMITED
     lines, complete = _sample(path, encoding())
     return DELIMITED if dialect_of(lines, "", complete=complete).delimiter else TEXT
 
@@ -237,7 +235,7 @@ def _opens_json(text: str) -> bool:
 def _sample(path: Path, encoding: Encoding) -> tuple[list[str], bool]:
     """Return the first lines of a file with their ends, and whether they are all."""
     lines, characters = [], 0
-    every = text_lines(path, keep_ends=True, encoding=replace(encoding, undecoded=[]))
+    every = text_lines(path, keep_ends=True, encoding=replace(encoding))  # which notes what it could not decode
     for line in every:
         lines.append(line)
         characters += len(line)
@@ -248,11 +246,9 @@ def _sample(path: Path, encoding: Encoding) -> tuple[list[str], bool]:
 
 def _text(path: Path, options: Options, coding: Coding) -> Source:
     encoding = coding()
-    lines, numbers = tee(enumerate(text_lines(path, encoding=encoding), start=1))
+    lines = enumerate(text_lines(path, encoding=encoding), start=1)
     schema = pa.schema([(TEXT_NAMES[1], pa.large_string())])
-    batches = text_batches(
-        ([line] for _, line in lines if line.strip()), schema, (number for number, line in numbers if line.strip())
-    )
+    batches = text_batches(((number, [line]) for number, line in lines if line.strip()), schema)
     return Source(str(path), TEXT, schema, batches, [], encoding, header=False)
 
 
@@ -280,7 +276,8 @@ def _delimited(path: Path, options: Options, coding: Coding) -> Source:
     titles = lines[: dialect.skipped] if dialect.header is not False else []
     facts += _above(sum(bool(line.strip()) and not line.startswith("sep=") for line in titles))
     schema = _schema(first, dialect.header)
-    return Source(str(path), DELIMITED, schema, text_batches(rows, schema), facts, encoding, dialect.header)
+    batches = text_batches(enumerate(rows, 1), schema)
+    return Source(str(path), DELIMITED, schema, batches, facts, encoding, dialect.header)
 
 
 def _above(rows: int) -> list[str]:
@@ -400,10 +397,11 @@ def _json_rows(path: Path, value: Any) -> list[Any]:
         if len(cells) < len(value[:SAMPLE_LINES]) or not cells or not has_header(cells):
             return value
         value = {"columns": cells[0], "data": value[1:]}
-    if isinstance(value, dict) and _all_lists(value.get("data")) and isinstance(value.get("columns"), list):
-        return [dict(zip(map(str, value["columns"]), row, strict=False)) for row in value["data"]]  # pandas' "split"
     if not isinstance(value, dict):
         raise ValueError(f"{path}: holds a {type(value).__name__}; give a list of objects, or columns")
+    columns, data = value.get("columns"), value.get("data")
+    if isinstance(columns, list) and isinstance(data, list) and all(isinstance(row, list) for row in data):
+        return [dict(zip(map(str, columns), row, strict=False)) for row in data]  # pandas' "split"
     lists = [entry for entry in value.values() if isinstance(entry, list)]
     if value and len(lists) == len(value) and len(set(map(len, lists))) == 1 and not isinstance(lists[0][:1], dict):
         if len(lists) == 1 and lists[0] and isinstance(lists[0][0], dict):
@@ -418,10 +416,6 @@ def _json_rows(path: Path, value: Any) -> list[Any]:
     if len(of_objects) == 1:
         return of_objects[0]
     return [value]
-
-
-def _all_lists(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(row, list) for row in value)
 
 
 def _unpacked_file(path: Path) -> Path | io.BytesIO:
@@ -505,15 +499,15 @@ def _xlsx(path: Path, options: Options, coding: Coding) -> Source:
     return Source(str(path), XLSX, schema, text_batches(_padded(path, every, width), schema), facts, header=header)
 
 
-def _padded(path: Path, rows: Iterable[list[str]], width: int) -> Iterator[list[str]]:
-    """Yield rows of `width` cells. Raises ValueError for one that has more."""
+def _padded(path: Path, rows: Iterable[list[str]], width: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield the numbers of rows and their cells, `width` of them. Raises ValueError for a row that has more."""
     for number, row in enumerate(rows, 1):
         if len(row) > width:
             raise ValueError(
                 f"{path}: row {number} has {len(row)} cells, and the first {SAMPLE_LINES} rows at most {width}; name "
                 "its further columns in the first row, or empty these cells"
             )
-        yield row + [""] * (width - len(row))
+        yield number, row + [""] * (width - len(row))
 
 
 def _sheet_rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[str]]:

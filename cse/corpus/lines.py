@@ -10,7 +10,7 @@ import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +45,12 @@ CHECKED_BYTES = 16 << 20  # of an unpacked file, for its encoding; to unpack all
 class Encoding:
     """How the bytes of a file are decoded: by `name`, or `rest` where a line is not of that encoding.
 
-    `undecoded` collects the numbers of the lines in which characters could not be decoded; these hold U+FFFD.
+    `undecoded` becomes True when characters of a line cannot be decoded; the line then holds U+FFFD.
     """
 
     name: str = "utf-8"
     rest: str | None = None
-    undecoded: list[int] = field(default_factory=list)
+    undecoded: bool = False
     newline: str = "\n"
     mixed: bool = False  # some lines were not of the encoding `name`
     checked: bool = False  # the whole file was read: it is UTF-8, without NUL bytes and endless lines
@@ -227,27 +227,19 @@ def text_lines(path: Path, keep_ends: bool = False, encoding: Encoding | None = 
     regular file, NUL bytes (a binary file), and a line of more than `MAX_LINE_BYTES` bytes; OSError, which names the
     file, if it cannot be read.
     """
-    path = Path(path)
+    path, number = Path(path), 0
     check_regular(path)
     coding = encoding or encoding_of(path)
-    with opened(path) as file:
-        yield from stream_lines(file, str(path), keep_ends, coding)
-
-
-def stream_lines(
-    file: io.BufferedIOBase, path: str, keep_ends: bool = False, encoding: Encoding | None = None
-) -> Iterator[str]:
-    """Yield the lines of an open file as `text_lines` does; errors name it as `path`."""
-    coding, number = encoding or Encoding(), 0
     wide = coding.name.startswith(("utf-16", "utf_16", "utf-32", "utf_32")) or coding.newline != "\n"
     try:
-        for line in _whole(file, coding) if wide or coding.checked else _by_line(file, coding):
-            number += 1
-            if "\x00" in line:
-                raise ValueError(binary(path, number))
-            if len(line) > MAX_LINE_BYTES:
-                raise ValueError(too_long(path, number))
-            yield line if keep_ends else line.rstrip("\r\n")
+        with opened(path) as file:
+            for line in _whole(file, coding) if wide or coding.checked else _by_line(file, coding):
+                number += 1
+                if "\x00" in line:
+                    raise ValueError(binary(path, number))
+                if len(line) > MAX_LINE_BYTES:
+                    raise ValueError(too_long(path, number))
+                yield line if keep_ends else line.rstrip("\r\n")
     except UnicodeError as error:
         raise ValueError(
             f"{path}: line {number + 1} is not {coding} ({error}); give its encoding, or save it again as UTF-8"
@@ -273,17 +265,14 @@ def _whole(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
 
 def _by_line(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
     """Yield the lines of a file in which some may be of another encoding."""
-    number, name = 0, "utf-8" if coding.name == "utf-8-sig" else coding.name
+    begun, name = False, "utf-8" if coding.name == "utf-8-sig" else coding.name
     while raw := file.readline(MAX_LINE_BYTES + 1):
-        number += 1
-        if number == 1:
-            raw = raw.removeprefix(codecs.BOM_UTF8)
+        raw, begun = raw if begun else raw.removeprefix(codecs.BOM_UTF8), True
         try:
             line = raw.decode(name)
         except UnicodeDecodeError:
             line = raw.decode(coding.rest or name, "replace")
             coding.mixed = coding.rest not in (None, name)
-            if "\ufffd" in line:
-                coding.undecoded.append(number)
+            coding.undecoded |= "\ufffd" in line
         # Characters are fewer than bytes: the caller refuses a length in bytes.
         yield line if len(raw) <= MAX_LINE_BYTES else raw.decode("latin-1")

@@ -53,14 +53,12 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     return distinct
 
 
-def text_batches(rows: Iterator[list[str]], schema: pa.Schema, numbers: Iterator[int] | None = None) -> Iterator[Batch]:
-    """Yield rows of texts as batches of Arrow, numbered from 1 unless `numbers` counts them."""
-    first = 1
+def text_batches(rows: Iterator[tuple[int, list[str]]], schema: pa.Schema) -> Iterator[Batch]:
+    """Yield numbered rows of texts as batches of Arrow."""
     while block := list(islice(rows, BATCH_ROWS)):
-        arrays = [pa.array(column, pa.large_string()) for column in zip(*block, strict=True)]
-        counted = range(first, first + len(block)) if numbers is None else list(islice(numbers, len(block)))
-        yield np.array(counted, np.int64), pa.record_batch(arrays, schema=schema)
-        first += len(block)
+        numbers, cells = zip(*block, strict=True)
+        arrays = [pa.array(column, pa.large_string()) for column in zip(*cells, strict=True)]
+        yield np.array(numbers, np.int64), pa.record_batch(arrays, schema=schema)
 
 
 def of_dicts(name: str, kind: str, rows: Iterator[dict[str, Any]], encoding: Encoding | None = None) -> Source:
@@ -126,6 +124,12 @@ def as_json(value: Any) -> str | None:
 def is_json(column: pa.Field) -> bool:
     """True if the cells of a column are JSON."""
     return bool(column.metadata) and column.metadata.get(b"cse") == b"json"
+
+
+def values_of(entry: pa.Field, column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column's cells, those of JSON decoded."""
+    cells = column.to_pylist()
+    return [None if cell is None else json.loads(cell) for cell in cells] if is_json(entry) else cells
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:

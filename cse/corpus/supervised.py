@@ -8,11 +8,10 @@ columns of scored pairs are told in the same way; STS-B and SICK are read as the
 from __future__ import annotations
 
 import codecs
-import json
 import logging
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import cycle, pairwise
@@ -24,11 +23,11 @@ import numpy as np
 import pyarrow as pa
 
 from cse.corpus import formats
-from cse.corpus.corpus import IN_MEMORY, SAMPLE_ROWS, Corpus, check_text, source_in_memory
+from cse.corpus.corpus import IN_MEMORY, SAMPLE_ROWS, Corpus, check_text, is_items, source_in_memory
 from cse.corpus.dialect import USUAL_NAMES, is_number, prose
 from cse.corpus.formats import Options
 from cse.corpus.lines import head, text_lines
-from cse.corpus.source import is_json
+from cse.corpus.source import values_of
 from cse.files.remote import is_remote, local_copy, naming, shown
 from cse.files.writing import check_regular
 
@@ -69,16 +68,15 @@ class Cells:
     def __init__(self, table: pa.Table, name: str) -> None:
         self.chunks = table.column(name).chunks
         self.ends = np.cumsum([len(chunk) for chunk in self.chunks])
-        self.json = is_json(table.schema.field(name))
+        self.entry = table.schema.field(name)
 
     def texts(self, rows: np.ndarray) -> list[str]:
         """Return the texts of `rows` (n,), without blanks at their ends; "" for a missing cell."""
         texts, chunk_of = [""] * len(rows), np.searchsorted(self.ends, rows, "right")
         for number in np.unique(chunk_of).tolist():
             at, chunk = np.flatnonzero(chunk_of == number), self.chunks[number]
-            cells = chunk.take(pa.array(rows[at] - (self.ends[number] - len(chunk)))).to_pylist()
-            for position, cell in zip(at.tolist(), cells, strict=True):
-                value = json.loads(cell) if self.json and cell is not None else cell
+            cells = chunk.take(pa.array(rows[at] - (self.ends[number] - len(chunk))))
+            for position, value in zip(at.tolist(), values_of(self.entry, cells), strict=True):
                 texts[position] = "" if value is None or value != value else str(value).strip()
         return texts
 
@@ -118,12 +116,6 @@ class Examples:
             yield from cells.texts(rows[start : start + BLOCK])
 
 
-def is_items(data: object) -> bool:
-    """True for a list of items or the like; not for what has columns or keys, such as a data frame or a dataset."""
-    columned = any(hasattr(data, name) for name in ("columns", "column_names"))
-    return isinstance(data, Iterable) and not (isinstance(data, Mapping | str | bytes | Path) or columned)
-
-
 def training_examples(
     data: Any,
     column: str | None = None,
@@ -148,7 +140,7 @@ def training_examples(
         if supervised:
             corpus, examples = _supervised(data, column, options, rows)
         else:
-            corpus = _corpus(data, column, options, rows)
+            corpus = Corpus.of(data, column, limit=rows, options=options)
             examples = Examples([(Cells(corpus.table, corpus.text), corpus.positions)], corpus.understood())
         if rows is None or len(examples) >= (limit or 0) or corpus.table.num_rows != rows:
             break
@@ -164,12 +156,6 @@ def training_examples(
 
 def _name(data: Any) -> str:
     return str(data) if isinstance(data, str | Path) else data.name if isinstance(data, Corpus) else IN_MEMORY
-
-
-def _corpus(data: Any, column: str | None, options: Options | None, limit: int | None = None) -> Corpus:
-    if isinstance(data, str | Path):
-        return Corpus.read(data, column, options=options, limit=limit)
-    return Corpus.of(data, column, limit=limit)
 
 
 def _of_tuples(items: Sequence[Any]) -> pa.Table:
@@ -273,9 +259,9 @@ def _supervised(data: Any, column: str | None, options: Options | None, limit: i
         options = replace(options, header=False)
         sample, options = _Sample.of(data, options)
     if not sample.cells:
-        return _corpus(data, None, options), Examples.of([], [])
+        return Corpus.of(data, options=options), Examples.of([], [])
     first, second, negative, label = _roles(sample, column)
-    corpus = _corpus(data, first, options, limit)
+    corpus = Corpus.of(data, first, limit=limit, options=options)
     facts = [corpus.heading, f"pairs from `{first}` and `{second}`"]
     if negative:
         facts[1] += f", hard negatives from `{negative}`"
@@ -388,41 +374,27 @@ def _by_labels(
     The hard negatives of a pair are contradictions of the same anchor: its first pair has the first one.
     """
     first, second, label = columns
-    labels = [_label(cell) for cell in Cells(corpus.table, label).texts(rows)]
-    meanings, said = _meanings(corpus, label, Counter(labels), (first.lower(), second.lower()) == NLI)
-    anchors = Cells(corpus.table, first).texts(rows)
-    pairs: list[int] = []
-    negatives: dict[str, list[int]] = defaultdict(list)
-    counts: Counter[str] = Counter()
-    for row, anchor, cell in zip(rows.tolist(), anchors, labels, strict=True):
-        counts[meanings[cell]] += 1
-        if meanings[cell] == PAIR:
-            pairs.append(row)
-        elif meanings[cell] == NEGATIVE:
-            negatives[anchor].append(row)
-    anchor_of = dict(zip(rows.tolist(), anchors, strict=True))
-    used: Counter[str] = Counter()
-    of_pairs = []
-    for row in pairs:
-        anchor = anchor_of[row]
-        of_pairs.append(negatives[anchor][used[anchor] % len(negatives[anchor])] if anchor in negatives else -1)
-        used[anchor] += 1
+    cells = Cells(corpus.table, label).texts(rows)  # compared in lower case, whole numbers without decimals
+    labels = [cell.removesuffix(".0").lower().replace(" ", "_").replace("non-", "not_") for cell in cells]
+    meanings, said = _meanings(corpus, label, dict.fromkeys(labels), (first.lower(), second.lower()) == NLI)
+    meant = np.array([meanings[cell] for cell in labels], object)
+    counts, anchors = Counter(meant.tolist()), np.array(Cells(corpus.table, first).texts(rows), object)
+    contradictions: dict[str, list[int]] = defaultdict(list)
+    for anchor, row in zip(anchors[meant == NEGATIVE], rows[meant == NEGATIVE].tolist(), strict=True):
+        contradictions[anchor].append(row)
+    turns = {anchor: cycle(of_anchor) for anchor, of_anchor in contradictions.items()}
+    of_pairs = [next(turns[anchor]) if anchor in turns else -1 for anchor in anchors[meant == PAIR]]
     parts = [said]
     if counts[NEUTRAL]:
         parts.append(f"{_rows(counts[NEUTRAL], 'neutral ')} left out")
     if counts[UNLABELLED]:
         parts.append(f"{_rows(counts[UNLABELLED])} without a label left out")
-    if unused := counts[NEGATIVE] - len({row for row in of_pairs if row >= 0}):
+    if unused := counts[NEGATIVE] - len({*of_pairs} - {-1}):
         parts.append(f"{unused:,} hard negative{'' if unused == 1 else 's'} of no pair left out")
-    return np.array(pairs, np.int64), np.array(of_pairs, np.int64), parts
+    return rows[meant == PAIR], np.array(of_pairs, np.int64), parts
 
 
-def _label(cell: str) -> str:
-    """Return a label as it is compared: in lower case, a whole number without decimals."""
-    return cell.removesuffix(".0").lower().replace(" ", "_").replace("non-", "not_")
-
-
-def _meanings(corpus: Corpus, column: str, labels: Mapping[str, int], nli: bool) -> tuple[dict[str, str], str]:
+def _meanings(corpus: Corpus, column: str, labels: Collection[str], nli: bool) -> tuple[dict[str, str], str]:
     """Return what each label means, and numbers explained. Raises ValueError for labels that are not known."""
     codes = OF_THREE if "2" in labels or nli else OF_TWO
     meanings = MEANINGS | codes
@@ -433,7 +405,7 @@ def _meanings(corpus: Corpus, column: str, labels: Mapping[str, int], nli: bool)
             "or name the two columns of pairs by `column`"
         )
     said = ", ".join(f"{label} {meanings[label]}" for label in sorted(labels) if label not in UNEXPLAINED)
-    return {label: meanings[label] for label in labels}, f" ({said})" if said else ""
+    return meanings, f" ({said})" if said else ""
 
 
 def scored_pairs(source: Any, note: Note | None = None) -> list[Pair]:
@@ -514,7 +486,7 @@ def _pair(where: str, cell: str, first: str, second: str) -> Pair:
 
 def _pairs_of(source: Any, sample: _Sample, options: Options) -> tuple[list[Pair], str]:
     score, first, second = _scored_columns(sample)
-    corpus = _corpus(source, first, options)
+    corpus = Corpus.of(source, first, options=options)
     rows = np.arange(corpus.table.num_rows)
     columns = [Cells(corpus.table, name).texts(rows) for name in (score, first, second)]
     pairs = [
