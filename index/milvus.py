@@ -102,11 +102,13 @@ def plain_errors(what: str) -> Iterator[None]:
         raise IndexFolderError(f"{what}: {reason or 'the server refused without a reason'}") from error
 
 
-def connect(address: Address) -> Any:
-    """Connect to the server of `address`; one that listens but does not answer is tried again for a minute.
+def connect(location: str) -> tuple[Any, Address]:
+    """Connect to the server of an address; one that listens but does not answer is tried again for a minute.
 
-    Raises IndexFolderError if it does not answer by then, if nothing listens, or without pymilvus.
+    Raises IndexFolderError if it does not answer by then, if nothing listens, or without pymilvus; ValueError for a bad
+    address.
     """
+    address = parse_address(location)
     try:
         from pymilvus import MilvusClient, MilvusException
     except ImportError as error:
@@ -117,7 +119,7 @@ def connect(address: Address) -> Any:
     while True:
         try:
             socket.create_connection((address.host.strip("[]"), address.port), timeout=CONNECT_SECONDS).close()
-            return MilvusClient(f"http://{address.host}:{address.port}", timeout=CONNECT_SECONDS)
+            return MilvusClient(f"http://{address.host}:{address.port}", timeout=CONNECT_SECONDS), address
         except OSError as error:  # refused, silent, or no such host
             raise IndexFolderError(
                 f"{address}: no Milvus server there ({error}); start one, or correct the address"
@@ -191,21 +193,16 @@ def fill(
     Returns the manifest, without recall, and the probe that measures it. Raises ValueError for bad batches, and
     pymilvus's errors.
     """
-    tables: list[pa.Table] = []
-    blocks = unit_blocks(batches, tables.append, report)
-    first = next(blocks, None)
-    if first is None:
-        raise ValueError("there is no sentence to index; give a corpus with text in it")
-    schema = tables[0].schema
-    columns = user_columns(tables[0]).schema.names if is_numbered(tables[0]) else []
-    create(client, name, first.shape[1], name.rpartition("_")[0], columns)
-    probe, rows, sha = RecallProbe(first, settings.seed), 0, hashlib.sha256()
-    for block in chain([first], blocks):
-        insert(client, name, rows, conformed(tables[-1], schema), block)
-        feed_texts(sha, map(str.strip, tables[-1].column(0).to_pylist()))
+    blocks = unit_blocks(batches, report)
+    first, vectors = next(blocks)
+    columns = user_columns(first).schema.names if is_numbered(first) else []
+    create(client, name, vectors.shape[1], name.rpartition("_")[0], columns)
+    probe, rows, sha = RecallProbe(vectors, settings.seed), 0, hashlib.sha256()
+    for table, block in chain([(first, vectors)], blocks):
+        insert(client, name, rows, conformed(table, first.schema), block)
+        feed_texts(sha, map(str.strip, table.column(0).to_pylist()))
         probe.see(block)
         rows += len(block)
-        tables.clear()
     kind, parameters = index_kind(settings.factory)
     index_params = client.prepare_index_params()
     index_params.add_index(VECTOR, index_type=kind, metric_type="IP", params={"params": parameters})
@@ -214,7 +211,7 @@ def fill(
     client.load_collection(name, timeout=SECONDS)
     lists = parameters.get("nlist")
     manifest = Manifest.of(
-        settings, dimension=first.shape[1],
+        settings, dimension=vectors.shape[1],
         nprobe=min(lists, settings.nprobe or max(MIN_PROBES, math.isqrt(lists))) if lists else None,
         ef_search=(settings.ef_search or EF_SEARCH) if kind == "HNSW" else None, count=rows, rows=rows,
         corpus_sha256=sha.hexdigest(), recall_at_10=None, faiss=f"milvus {client.get_server_version()}", files={},
@@ -338,12 +335,11 @@ class MilvusIndex(Index):
         failure leaves that unchanged. Memory holds one batch. Raises ValueError for bad batches, settings or location,
         and IndexFolderError for errors of the server.
         """
-        address = parse_address(location)
         if settings.smooth:
             raise ValueError(f"{location}: `smooth` {settings.smooth} is for folders; leave it out")
         index_kind(settings.factory)
         cls.holds_index(location)
-        client = connect(address)
+        client, address = connect(location)
         from pymilvus import MilvusException
 
         fresh = f"{address.collection}_{secrets.token_hex(4)}"
@@ -370,8 +366,7 @@ class MilvusIndex(Index):
         Raises ValueError for a bad address, and IndexFolderError if the server does not answer or the collection is
         missing, not an index, of another model, or lacks some of its sentences.
         """
-        address = parse_address(location)
-        client = connect(address)
+        client, address = connect(location)
         name, manifest, columns = read_marked(client, address)
         check_model(location, manifest, fingerprint, model)
         with plain_errors(location):
@@ -386,22 +381,18 @@ class MilvusIndex(Index):
 
     @classmethod
     def manifest_at(cls, location: str) -> Manifest:
-        """The manifest at `location`. Raises IndexFolderError if there is none, ValueError for a bad address."""
-        address = parse_address(location)
-        return read_marked(connect(address), address)[1]
+        return read_marked(*connect(location))[1]
 
     @classmethod
     def holds_index(cls, location: str) -> bool:
-        """True if an index is at `location`. Raises ValueError if it is a collection of another program."""
-        address = parse_address(location)
-        collection = find(connect(address), address)
+        client, address = connect(location)
+        collection = find(client, address)
         if collection is not None and OWNER not in collection[1]:
             raise ValueError(f"{address}: is a collection of another program; give the index another name")
         return collection is not None
 
     @classmethod
     def check_factory(cls, factory: str, dimension: int) -> None:
-        """Raise ValueError for a type that Milvus lacks."""
         index_kind(factory)
 
     @classmethod
@@ -421,7 +412,6 @@ class MilvusIndex(Index):
                 index._client.drop_collection(index._name, timeout=SECONDS)
 
     def sample(self, most: int) -> np.ndarray:
-        """As `Index.sample`."""
         return spread(np.arange(self.manifest.rows), most)
 
     def save(self, location: Path | str) -> None:
@@ -472,11 +462,9 @@ class MilvusIndex(Index):
         return self.manifest.factory == EXACT
 
     def texts(self, rows: Rows) -> list[str]:
-        """As `Index.texts`."""
         return self._values(rows, TEXT)
 
     def vectors(self, rows: Rows) -> np.ndarray:
-        """As `Index.vectors`."""
         return np.array(self._values(rows, VECTOR), dtype=np.float32)
 
     def _values(self, rows: Rows, field: str) -> list[Any]:
