@@ -108,7 +108,8 @@ class Corpus:
         """
         if isinstance(data, Corpus):
             text, label = column or data.text, labels or data.label
-            _check_columns(data.name, data.table.schema, [text, label])
+            for name in filter(None, (text, label)):
+                _check_column(data.name, data.table.schema, name)
             return replace(data, text=text, label=label)
         if isinstance(data, str | Path):
             return cls.read(data, column, labels, options=options, limit=limit)
@@ -182,7 +183,7 @@ class Corpus:
 
     def cells(self, column: str) -> list[str]:
         """Return a column's cells as texts, one for each text. Raises ValueError if there is no such column."""
-        _check_columns(self.name, self.table.schema, [column])
+        _check_column(self.name, self.table.schema, column)
         cells = list(self._cells(column))
         return [cells[position] for position in self.positions.tolist()]
 
@@ -259,8 +260,7 @@ def _corpus(
     sample = first[1].slice(0, SAMPLE_ROWS)
     text = text_column(rows, sample, column, labels, options)
     nested = [path for path in (text, labels) if path is not None and path not in rows.schema.names]
-    every = chain([first], rows.batches)
-    batches = _nested(every, nested) if nested else every
+    batches = _nested(chain([first], rows.batches), nested)
     numbers, table = _collected(rows.name, batches, limit, max_bytes)
     if labels is not None and labels == text:
         raise ValueError(f"{rows.name}: texts and labels are both in {labels!r}; give another `column` or `labels`")
@@ -269,7 +269,10 @@ def _corpus(
         coding = str(rows.encoding)
         facts += [coding] if coding not in ("utf-8", "utf-8-sig") else []
         if rows.encoding.undecoded:
-            facts.append(_undecoded(table, numbers))
+            numbered = zip(numbers, *(column.to_pylist() for column in table.columns), strict=True)
+            odd = [str(row) for row, *cells in numbered if any("\ufffd" in cell for cell in cells if cell)]
+            shown = ", ".join(odd[:SHOWN_ROWS]) + (", …" if len(odd) > SHOWN_ROWS else "")
+            facts.append(f"{len(odd):,} row{'' if len(odd) == 1 else 's'} with undecoded characters ({shown})")
     return Corpus(rows.name, table, numbers, text, labels, tuple(facts), lines=rows.format == formats.TEXT)
 
 
@@ -317,13 +320,6 @@ def _mapped(batches: Sequence[pa.RecordBatch]) -> pa.Table:
             os.unlink(path)
 
 
-def _undecoded(table: pa.Table, numbers: np.ndarray) -> str:
-    cells = zip(*(column.to_pylist() for column in table.columns), strict=True)
-    rows = [number for number, row in zip(numbers, cells, strict=True) if any("\ufffd" in (cell or "") for cell in row)]
-    shown = ", ".join(map(str, rows[:SHOWN_ROWS])) + (", …" if len(rows) > SHOWN_ROWS else "")
-    return f"{len(rows):,} row{'' if len(rows) == 1 else 's'} with undecoded characters ({shown})"
-
-
 def _header_by(column: str | None, rows: Source, first: Batch) -> bool | None:
     """Return whether a table that was read otherwise has a header, as the name of its column says; else None."""
     if column is None or rows.format not in (formats.DELIMITED, formats.XLSX) or column in rows.schema.names:
@@ -343,7 +339,7 @@ def text_column(
 ) -> str:
     """Return the column of texts. Raises ValueError where a name is wrong, or where it cannot be told."""
     names = list(rows.schema.names)
-    _check_named(rows, [("column", column), ("labels", labels)])
+    _check_named(rows, {"column": column, "labels": labels})
     if column is not None:
         return column
     if rows.header is None:
@@ -362,8 +358,7 @@ def text_column(
         return names[0]
     spelled = {name.lower(): name for name in names} | {name: name for name in names}
     if usual := next((spelled[name] for name in TEXT_NAMES if spelled.get(name, labels) != labels), None):
-        if f"{usual}.2" in names:
-            raise ValueError(f"{rows.name}: several columns are called {usual!r}; give each another name")
+        _check_column(rows.name, rows.schema, usual)
         return usual
     others = [name for name in names if name != labels]
     if len(others) == 1:
@@ -386,10 +381,10 @@ def text_column(
     )
 
 
-def _check_named(rows: Source, named: Sequence[tuple[str, str | None]]) -> None:
+def _check_named(rows: Source, options: Mapping[str, str | None]) -> None:
     """Raise ValueError for an option that names no column of a source."""
     names = rows.schema.names
-    for option, name in named:
+    for option, name in options.items():
         if name is None:
             continue
         if not isinstance(name, str):
@@ -401,7 +396,7 @@ def _check_named(rows: Source, named: Sequence[tuple[str, str | None]]) -> None:
                 f"{rows.name}: line 1 looks like a header: {', '.join(names[:20])}; give the column by its name, or "
                 "say that it is none: header=no"
             )
-        _check_columns(rows.name, rows.schema, [name])
+        _check_column(rows.name, rows.schema, name)
 
 
 def _paths(sample: pa.RecordBatch, name: str) -> list[str]:
@@ -413,15 +408,14 @@ def _paths(sample: pa.RecordBatch, name: str) -> list[str]:
     return [f"{name}.{part.name}" for part in entry.type] if pa.types.is_struct(entry.type) else []
 
 
-def _check_columns(source: str, schema: pa.Schema, names: Iterable[str | None]) -> None:
-    for name in names:
-        if name is None or name in schema.names:
-            if name is not None and f"{name}.2" in schema.names:
-                raise ValueError(f"{source}: several columns are called {name!r}; give each another name")
-            continue
-        root = next((stem for stem in _stems(name) if stem in schema.names), None)
-        if root is None or not (is_json(schema.field(root)) or pa.types.is_nested(schema.field(root).type)):
-            raise ValueError(f"{source}: no column {name!r}; it has {', '.join(schema.names[:40]) or 'none'}")
+def _check_column(source: str, schema: pa.Schema, name: str) -> None:
+    if name in schema.names:
+        if f"{name}.2" in schema.names:
+            raise ValueError(f"{source}: several columns are called {name!r}; give each another name")
+        return
+    root = next((schema.field(stem) for stem in _stems(name) if stem in schema.names), None)
+    if root is None or not (is_json(root) or pa.types.is_nested(root.type)):
+        raise ValueError(f"{source}: no column {name!r}; it has {', '.join(schema.names[:40]) or 'none'}")
 
 
 def _stems(path: str) -> Iterator[str]:

@@ -213,15 +213,15 @@ def is_workbook(path: Path) -> bool:
 
 def _kind_of_json(path: Path, text: str, named: str | None) -> str | None:
     """Return the format of a file that begins with this text, after a bracket; None if it may be prose."""
-    whole = None
+    first, _, further = text.partition("\n")
+    whole, further = None, further.strip()
     with suppress(ValueError, RecursionError):
-        whole = json.loads(text.split("\n", 1)[0].strip())
-    further = text.split("\n", 1)[1].lstrip() if "\n" in text else ""
+        whole = json.loads(first)
     if named in (None, TEXT) and whole is not None and further and not further.startswith(("{", "[")):
         return None
-    if isinstance(whole, dict) and ("\n" in text.strip() or (named != JSON and _json_rows(path, whole) == [whole])):
+    if isinstance(whole, dict) and (further or (named != JSON and _json_rows(path, whole) == [whole])):
         return JSON_LINES
-    if named == JSON_LINES and (whole is None or "\n" in text.strip()):
+    if named == JSON_LINES and (whole is None or further):
         return JSON if whole is None and _opens_json(text) else JSON_LINES
     return JSON if whole is not None or named == JSON or _opens_json(text) else None
 
@@ -421,7 +421,7 @@ def _json_rows(path: Path, value: Any) -> list[Any]:
 def _unpacked_file(path: Path) -> Path | io.BytesIO:
     """Return a file of a format with bytes of its own, in memory if it is packed or a workbook of another suffix."""
     with path.open("rb") as file:
-        packed = file.read(6).startswith((ZIP, *COMPRESSED))
+        packed = file.read(6).startswith(tuple(COMPRESSED))
     if not packed or (is_workbook(path) and SUFFIXES.get(path.suffix.lower()) == XLSX):
         return path
     with path.open("rb") if is_workbook(path) else opened(path) as file:

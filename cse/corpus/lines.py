@@ -16,12 +16,14 @@ from typing import Any
 
 from cse.files.writing import check_regular
 
-COMPRESSED: dict[bytes, Callable[..., Any]] = {
-    b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open,
-}  # fmt: skip
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zip")  # suffixes that a name may have after that of its content
 NOT_OF_TEXT = (".xlsx", ".xlsm", ".parquet", ".arrow", ".feather", ".png", ".jpg", ".pdf")
 ZIP = b"PK\x03\x04"
+COMPRESSED: dict[bytes, Callable[[Path], Any]] = {  # how to open files that begin with these bytes
+    b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open,
+    ZIP: lambda path: zipfile.ZipFile(path).open(zip_member(path)),  # noqa: SIM115  # who asked for it closes it
+}  # fmt: skip
+UNPACKED_AT_ONCE = 1 << 16  # bytes
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile)
 MAX_LINE_BYTES = 10_000_000  # a compressed file of a few kB can hold a line of gigabytes
 # Text shrinks to a third or a tenth; a file that unpacks to more than this was made to fill a disk or the memory.
@@ -61,18 +63,16 @@ class Encoding:
         return " and ".join(name.replace("cp125", "windows-125").replace("_", "-") for name in names)
 
 
-def opened(path: Path) -> io.BufferedIOBase:
+def opened(path: Path) -> io.BufferedReader:
     """Open a file for reading, unpacked if it is compressed (by its content), or the one file in a .zip.
 
     Raises ValueError for a .zip of several files, OSError if it cannot be read.
     """
     with path.open("rb") as file:
         magic = file.read(6)
-    if magic.startswith(ZIP):
-        return _Bounded(zipfile.ZipFile(path).open(zip_member(path)), path)
     for sign, opener in COMPRESSED.items():
         if magic.startswith(sign):
-            return _Bounded(opener(path, "rb"), path)
+            return io.BufferedReader(_Bounded(opener(path), path), UNPACKED_AT_ONCE)
     return path.open("rb")
 
 
@@ -88,30 +88,22 @@ def zip_member(path: Path) -> str:
         return files[0].filename
 
 
-class _Bounded(io.BufferedIOBase):
+class _Bounded(io.RawIOBase):
     """An unpacked file that refuses to grow without end."""
 
     def __init__(self, file: Any, path: Path) -> None:
         self.file, self.path, self.unpacked = file, path, 0
         self.limit = max(FREE_EXPANSION_BYTES, MAX_EXPANSION * path.stat().st_size)
 
-    def _checked(self, block: bytes) -> bytes:
-        self.unpacked += len(block)
-        if self.unpacked > self.limit:
-            raise ValueError(f"{self.path}: unpacks to more than {MAX_EXPANSION} times its size; unpack it yourself")
-        return block
-
     def readable(self) -> bool:
         return True
 
-    def read(self, size: int | None = -1, /) -> bytes:
-        return self._checked(self.file.read(self.limit + 1 if size is None or size < 0 else size))
-
-    def read1(self, size: int = -1, /) -> bytes:
-        return self._checked(self.file.read1(size))
-
-    def readline(self, size: int | None = -1, /) -> bytes:
-        return self._checked(self.file.readline(size))
+    def readinto(self, buffer: Any, /) -> int:
+        size: int = self.file.readinto(buffer)
+        self.unpacked += size
+        if self.unpacked > self.limit:
+            raise ValueError(f"{self.path}: unpacks to more than {MAX_EXPANSION} times its size; unpack it yourself")
+        return size
 
     def close(self) -> None:
         self.file.close()
@@ -157,7 +149,7 @@ def _of_bytes(path: Path) -> Encoding:
     total = 0
     try:
         with opened(path) as file:
-            packed = isinstance(file, _Bounded)
+            packed = isinstance(file.raw, _Bounded)
             while (total < CHECKED_BYTES or not packed) and (block := file.read(1 << 20)):
                 total += len(block)
                 if (null := block.find(b"\x00")) >= 0:
@@ -252,18 +244,18 @@ def text_lines(path: Path, keep_ends: bool = False, encoding: Encoding | None = 
         raise OSError(f"{path}: cannot be read after line {number} ({error}); copy it again") from error
 
 
-def _whole(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
+def _whole(file: io.BufferedReader, coding: Encoding) -> Iterator[str]:
     """Yield the lines of a file that is of one encoding."""
     name = "utf-8-sig" if coding.name == "utf-8" else coding.name
     # Closed by name: a reader that stops early would leave that to the garbage collector, which warns.
-    with io.TextIOWrapper(file, name, "strict" if coding.checked else "replace", coding.newline) as lines:  # type: ignore[type-var]
+    with io.TextIOWrapper(file, name, "strict" if coding.checked else "replace", coding.newline) as lines:
         if coding.checked:
             yield from lines
         while line := lines.readline(MAX_LINE_BYTES + 1):
             yield line[:-1] + "\n" if coding.newline == "\r" and line.endswith("\r") else line
 
 
-def _by_line(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
+def _by_line(file: io.BufferedReader, coding: Encoding) -> Iterator[str]:
     """Yield the lines of a file in which some may be of another encoding."""
     begun, name = False, "utf-8" if coding.name == "utf-8-sig" else coding.name
     while raw := file.readline(MAX_LINE_BYTES + 1):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import Any
 
 import numpy as np
@@ -41,16 +41,11 @@ class Source:
 
 def distinct_names(names: Sequence[str]) -> list[str]:
     """Return names of which each is there once: "text", "text.2"."""
-    counts: dict[str, int] = {}
-    distinct: list[str] = []
+    distinct: dict[str, None] = {}
     for name in names:
-        counts[name] = counts.get(name, 0) + 1
-        numbered = name if counts[name] == 1 else f"{name}.{counts[name]}"
-        while numbered in distinct:  # a column may be called "text.2", too
-            counts[name] += 1
-            numbered = f"{name}.{counts[name]}"
-        distinct.append(numbered)
-    return distinct
+        numbered = chain([name], (f"{name}.{number}" for number in count(2)))
+        distinct[next(free for free in numbered if free not in distinct)] = None
+    return list(distinct)
 
 
 def text_batches(rows: Iterator[tuple[int, list[str]]], schema: pa.Schema) -> Iterator[Batch]:
@@ -98,22 +93,15 @@ def _cells_of(values: list[Any]) -> tuple[pa.Array, dict[bytes, bytes] | None]:
 
 def unified(tables: Sequence[pa.Table]) -> pa.Table:
     """Return one table of tables of JSON cells: missing columns hold nulls, and texts beside JSON become JSON."""
-    entries: dict[str, pa.Field] = {}
-    for entry in (entry for table in tables for entry in table.schema):
-        if entry.name not in entries or is_json(entry):
-            entries[entry.name] = entry
+    mixed = {entry.name for table in tables for entry in table.schema if is_json(entry)}
     parts = []
     for table in tables:
-        columns = []
-        for name, entry in entries.items():
-            if name not in table.schema.names:
-                columns.append(pa.nulls(table.num_rows, entry.type))
-            elif is_json(entry) and not is_json(table.schema.field(name)):
-                columns.append(pa.array([as_json(cell) for cell in table.column(name).to_pylist()], entry.type))
-            else:
-                columns.append(table.column(name))
-        parts.append(pa.table(columns, schema=pa.schema(list(entries.values()))))
-    return pa.concat_tables(parts)
+        for at, entry in enumerate(table.schema):
+            if entry.name in mixed and not is_json(entry):
+                cells = pa.array([as_json(cell) for cell in table.column(at).to_pylist()], entry.type)
+                table = table.set_column(at, entry.with_metadata(JSON_MARK), cells)
+        parts.append(table)
+    return pa.concat_tables(parts, promote_options="default")
 
 
 def as_json(value: Any) -> str | None:

@@ -204,7 +204,6 @@ class _Sample:
             kind, header = source.format, source.header is not False  # None: the first row may be one
             guessed = kind in (formats.DELIMITED, formats.XLSX) and options.header is None
             first = pa.Table.from_batches([] if batch is None else [batch.slice(0, SAMPLE_ROWS)], source.schema)
-            first = first if batch is None else pa.table(first.columns, schema=batch.schema)
         rows = np.arange(first.num_rows)
         cells = {name: Cells(first, name).texts(rows) for name in first.schema.names}
         return cls(_name(data), kind, cells, header, guessed)
