@@ -93,35 +93,29 @@ def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:
         path, recorded = folder / name, manifest.files.get(name)
         if not isinstance(recorded, dict) or not path.is_file():
             raise IndexFolderError(f"{folder}: {name} is missing; {cure()}")
-        state, expected = file_state(path), recorded.get("sha256")
-        if state[0] != recorded.get("bytes"):
-            raise IndexFolderError(f"{folder}: {name} has {state[0]} bytes, not {recorded.get('bytes')}; {cure()}")
-        large = state[0] > MIN_STAMPED_BYTES
-        if large and not again and is_stamped(path, str(expected)):
-            continue
-        if checksum_now(path) != expected:
+        if (size := path.stat().st_size) != recorded.get("bytes"):
+            raise IndexFolderError(f"{folder}: {name} has {size} bytes, not {recorded.get('bytes')}; {cure()}")
+        if not matches(path, str(recorded.get("sha256")), again):
             raise IndexFolderError(f"{folder}: {name} is not what {MANIFEST_FILE} describes; {cure()}")
-        if large:
-            stamp(path, state, str(expected))
 
 
-def is_stamped(path: Path, sha256: str) -> bool:
-    """True if the file once matched this sha256 and has not changed since."""
-    try:
-        return json.loads(_stamp(path).read_text(encoding="utf-8")) == [*file_state(path), sha256]
-    except (OSError, ValueError, RuntimeError):  # no stamp, a damaged one, or no home folder
+def matches(path: Path, sha256: str, again: bool) -> bool:
+    """True if a file has this sha256; a stamp says that a large one had it, and is believed unless `again`."""
+    state = file_state(path)
+    large, stamped = state[0] > MIN_STAMPED_BYTES, [*state, sha256]
+    with suppress(OSError, ValueError, RuntimeError):  # no stamp, a damaged one, or no home folder
+        if large and not again and json.loads(_stamp(path).read_text(encoding="utf-8")) == stamped:
+            return True
+    if checksum_now(path) != sha256:
         return False
-
-
-def stamp(path: Path, state: Sequence[int], sha256: str) -> None:
-    """Record that a file in this `state` has this sha256, unless it has just changed or the cache is not writable."""
-    with suppress(OSError, ValueError, RuntimeError):  # or another process is recording it
-        if tuple(state) != file_state(path) or time.time() - max(state[1:3]) / 1e9 < SETTLED_SECONDS:
-            return
-        record = _stamp(path)
-        writing.write_json(record, [*state, sha256])
-        for old in sorted(record.parent.iterdir(), key=lambda path: path.stat().st_mtime_ns)[:-MAX_STAMPS]:
-            old.unlink(missing_ok=True)
+    settled = state == file_state(path) and time.time() - max(state[1:3]) / 1e9 >= SETTLED_SECONDS
+    with suppress(OSError, ValueError, RuntimeError):  # another process is recording it, or no cache can be written
+        if large and settled:
+            writing.write_json(_stamp(path), stamped)
+            stamps = sorted(_stamp(path).parent.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+            for old in stamps[:-MAX_STAMPS]:
+                old.unlink(missing_ok=True)
+    return True
 
 
 def _stamp(path: Path) -> Path:
@@ -195,11 +189,8 @@ def is_numbered(table: pa.Table) -> bool:
 
 def numbered(table: pa.Table, rows: np.ndarray, corpus: int | None) -> pa.Table:
     """A table with `NUMBERS`: the row numbers (n,) of its sentences in the manifest's corpus of this number."""
-    sources = pa.array(np.full(table.num_rows, corpus or 0), NUMBERS[1].type)
-    if corpus is None:
-        sources = pa.nulls(table.num_rows, NUMBERS[1].type)
-    columns = [*table.columns, pa.array(rows, NUMBERS[0].type), sources]
-    return pa.table(columns, schema=pa.schema([*table.schema, *NUMBERS], NUMBERED))
+    own = [pa.array(rows, NUMBERS[0].type), pa.array([corpus] * table.num_rows, NUMBERS[1].type)]
+    return pa.table([*table.columns, *own], schema=pa.schema([*table.schema, *NUMBERS], NUMBERED))
 
 
 def user_columns(table: pa.Table) -> pa.Table:

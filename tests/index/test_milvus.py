@@ -49,7 +49,7 @@ def collections(location: str) -> list[str]:
 def client_of(location: str) -> Any:
     from index.milvus import connect
 
-    return connect(location)[0]
+    return connect(location)
 
 
 pytestmark = [needs_server, pytest.mark.filterwarnings("ignore::DeprecationWarning:pymilvus")]
