@@ -60,7 +60,9 @@ from cse.files.remote import is_remote, local_copy, naming, shown
 from cse.files.writing import check_regular
 
 TEXT, DELIMITED, JSON_LINES, JSON, PARQUET, ARROW, XLSX = "text", "csv", "jsonl", "json", "parquet", "arrow", "xlsx"
-SIGNED = (PARQUET, ARROW, XLSX)  # begin with bytes of their own
+SIGNS = {  # the first bytes of a file's content; a .zip that is packed once more is a workbook
+    b"PAR1": PARQUET, b"ARROW1": ARROW, b"\xff\xff\xff\xff": ARROW, ZIP: XLSX,
+}  # fmt: skip
 SUFFIXES = {
     ".txt": TEXT, ".text": TEXT, **dict.fromkeys(OWN_DELIMITERS, DELIMITED), ".jsonl": JSON_LINES,
     ".ndjson": JSON_LINES, ".json": JSON, ".parquet": PARQUET, ".arrow": ARROW, ".feather": ARROW, ".xlsx": XLSX,
@@ -179,21 +181,17 @@ def _format_of(path: Path, options: Options, encoding: Coding) -> str:
     if is_workbook(path):
         return XLSX
     start = head(path, 8192)
-    if start.startswith(ZIP):
-        return XLSX  # packed once more
     if start.startswith(OLD_WORKBOOK):
         raise ValueError(f"{path}: is a workbook of the old format .xls; save it as .xlsx or .csv")
-    if start.startswith(b"PAR1"):
-        return PARQUET
-    if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        return ARROW
+    if signed := next((kind for sign, kind in SIGNS.items() if start.startswith(sign)), None):
+        return signed
     if options.delimiter or any(value is not None for value in (options.header, options.quotes, options.skip)):
         return DELIMITED
     named = SUFFIXES.get(suffix_of(path))
     text = start.decode("utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace").lstrip()
     if text.startswith(("{", "[")) and (kind := _kind_of_json(path, text, named)):
         return kind
-    if named not in (None, TEXT, *SIGNED):
+    if named and named != TEXT and named not in SIGNS.values():
         return named
     lines, complete = _sample(path, encoding())
     return DELIMITED if dialect_of(lines, "", complete=complete).delimiter else TEXT
