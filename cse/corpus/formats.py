@@ -49,6 +49,7 @@ from cse.corpus.source import (
     MAX_COLUMNS,
     Source,
     distinct_names,
+    line_batches,
     named_rows,
     of_dicts,
     plain_batches,
@@ -244,9 +245,8 @@ def _sample(path: Path, encoding: Encoding) -> tuple[list[str], bool]:
 
 def _text(path: Path, options: Options, coding: Coding) -> Source:
     encoding = coding()
-    lines = enumerate(text_lines(path, encoding=encoding), start=1)
     schema = pa.schema([(TEXT_NAMES[1], pa.large_string())])
-    batches = text_batches(((number, [line]) for number, line in lines if line.strip()), schema)
+    batches = line_batches(text_lines(path, encoding=encoding), schema)
     return Source(str(path), TEXT, schema, batches, [], encoding, header=False)
 
 
@@ -274,8 +274,7 @@ def _delimited(path: Path, options: Options, coding: Coding) -> Source:
     titles = lines[: dialect.skipped] if dialect.header is not False else []
     facts += _above(sum(bool(line.strip()) and not line.startswith("sep=") for line in titles))
     schema = _schema(first, dialect.header)
-    batches = text_batches(enumerate(rows, 1), schema)
-    return Source(str(path), DELIMITED, schema, batches, facts, encoding, dialect.header)
+    return Source(str(path), DELIMITED, schema, text_batches(rows, schema), facts, encoding, dialect.header)
 
 
 def _above(rows: int) -> list[str]:
@@ -497,15 +496,15 @@ def _xlsx(path: Path, options: Options, coding: Coding) -> Source:
     return Source(str(path), XLSX, schema, text_batches(_padded(path, every, width), schema), facts, header=header)
 
 
-def _padded(path: Path, rows: Iterable[list[str]], width: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield the numbers of rows and their cells, `width` of them. Raises ValueError for a row that has more."""
+def _padded(path: Path, rows: Iterable[list[str]], width: int) -> Iterator[list[str]]:
+    """Yield rows of `width` cells. Raises ValueError for one that has more."""
     for number, row in enumerate(rows, 1):
         if len(row) > width:
             raise ValueError(
                 f"{path}: row {number} has {len(row)} cells, and the first {SAMPLE_LINES} rows at most {width}; name "
                 "its further columns in the first row, or empty these cells"
             )
-        yield number, row + [""] * (width - len(row))
+        yield row + [""] * (width - len(row))
 
 
 def _sheet_rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[str]]:

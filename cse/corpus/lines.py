@@ -29,7 +29,7 @@ MAX_LINE_BYTES = 10_000_000  # a compressed file of a few kB can hold a line of 
 # Text shrinks to a third or a tenth; a file that unpacks to more than this was made to fill a disk or the memory.
 MAX_EXPANSION, FREE_EXPANSION_BYTES = 200, 192 << 20
 BOMS = {
-    codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
 }  # fmt: skip
 # What files of people's programs are written in. Asked about all 90 encodings it knows, charset-normalizer takes a
@@ -40,7 +40,6 @@ ENCODINGS = (
 )  # fmt: skip
 USUAL_ENCODING = "cp1252"  # of what cannot be told: Windows in the west
 SAMPLE_BYTES = 1 << 18
-CHECKED_BYTES = 16 << 20  # of an unpacked file, for its encoding; to unpack all of it twice takes as long as to read it
 
 
 @dataclass
@@ -146,12 +145,9 @@ def encoding_of(path: Path, name: str | None = None) -> Encoding:
 def _of_bytes(path: Path) -> Encoding:
     """Return UTF-8, what the lines that are not UTF-8 look like, or both. Raises ValueError for a binary file."""
     decoder, valid, lines, returns, length = codecs.getincrementaldecoder("utf-8")(), True, 0, 0, 0
-    total = 0
     try:
         with opened(path) as file:
-            packed = isinstance(file.raw, _Bounded)
-            while (total < CHECKED_BYTES or not packed) and (block := file.read(1 << 20)):
-                total += len(block)
+            while block := file.read(1 << 20):
                 if (null := block.find(b"\x00")) >= 0:
                     raise ValueError(binary(path, lines + block.count(b"\n", 0, null) + 1))
                 newlines = block.count(b"\n")
@@ -163,11 +159,9 @@ def _of_bytes(path: Path) -> Encoding:
                     valid = valid and decoder.decode(block) is not None
                 except UnicodeDecodeError:
                     valid = False
-            cut = total >= CHECKED_BYTES and packed
-            valid = valid and (cut or not decoder.getstate()[0])
         newline = "\r" if returns and not lines else "\n"
-        if valid:
-            return Encoding(rest=USUAL_ENCODING if cut else None, newline=newline, checked=not cut)
+        if valid and not decoder.getstate()[0]:
+            return Encoding(newline=newline, checked=True)
         strange: list[bytes] = []
         size, mixed = 0, False
         with opened(path) as file:
@@ -257,14 +251,14 @@ def _whole(file: io.BufferedReader, coding: Encoding) -> Iterator[str]:
 
 def _by_line(file: io.BufferedReader, coding: Encoding) -> Iterator[str]:
     """Yield the lines of a file in which some may be of another encoding."""
-    begun, name = False, "utf-8" if coding.name == "utf-8-sig" else coding.name
+    if file.peek(3).startswith(codecs.BOM_UTF8):
+        file.read(3)
     while raw := file.readline(MAX_LINE_BYTES + 1):
-        raw, begun = raw if begun else raw.removeprefix(codecs.BOM_UTF8), True
         try:
-            line = raw.decode(name)
+            line = raw.decode(coding.name)
         except UnicodeDecodeError:
-            line = raw.decode(coding.rest or name, "replace")
-            coding.mixed = coding.rest not in (None, name)
+            line = raw.decode(coding.rest or coding.name, "replace")
+            coding.mixed = coding.rest not in (None, coding.name)
             coding.undecoded |= "\ufffd" in line
         # Characters are fewer than bytes: the caller refuses a length in bytes.
         yield line if len(raw) <= MAX_LINE_BYTES else raw.decode("latin-1")

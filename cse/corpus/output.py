@@ -104,8 +104,9 @@ def _write_delimited(
     usual = csv.writer(file, delimiter=delimiter, lineterminator="\n")
     quoted = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
     for row in chain([columns], rows):
-        cells = [guarded(cell) if for_spreadsheets and isinstance(cell, str) else cell for cell in row]
-        (quoted if any("\r" in cell for cell in cells if isinstance(cell, str)) else usual).writerow(cells)
+        if for_spreadsheets:
+            row = [guarded(cell) if isinstance(cell, str) else cell for cell in row]
+        (quoted if any("\r" in cell for cell in row if isinstance(cell, str)) else usual).writerow(row)
 
 
 def guarded(text: str) -> str:

@@ -48,12 +48,24 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     return list(distinct)
 
 
-def text_batches(rows: Iterator[tuple[int, list[str]]], schema: pa.Schema) -> Iterator[Batch]:
-    """Yield numbered rows of texts as batches of Arrow."""
+def text_batches(rows: Iterator[list[str]], schema: pa.Schema) -> Iterator[Batch]:
+    """Yield rows of texts as batches of Arrow, numbered from 1."""
+    first = 1
     while block := list(islice(rows, BATCH_ROWS)):
-        numbers, cells = zip(*block, strict=True)
-        arrays = [pa.array(column, pa.large_string()) for column in zip(*cells, strict=True)]
-        yield np.array(numbers, np.int64), pa.record_batch(arrays, schema=schema)
+        arrays = [pa.array(column, pa.large_string()) for column in zip(*block, strict=True)]
+        yield np.arange(first, first + len(block)), pa.record_batch(arrays, schema=schema)
+        first += len(block)
+
+
+def line_batches(lines: Iterator[str], schema: pa.Schema) -> Iterator[Batch]:
+    """Yield the lines that are not blank as batches of Arrow, with their numbers."""
+    first = 1
+    while block := list(islice(lines, BATCH_ROWS)):
+        filled = [at for at, line in enumerate(block) if line.strip()]
+        if filled:
+            texts = pa.array([block[at] for at in filled], pa.large_string())
+            yield np.array(filled) + first, pa.record_batch([texts], schema=schema)
+        first += len(block)
 
 
 def of_dicts(name: str, kind: str, rows: Iterator[dict[str, Any]], encoding: Encoding | None = None) -> Source:
