@@ -58,7 +58,7 @@ TIE_TOLERANCE = 1e-6  # float32 sums of unit products differ by less
 class VectorIndex(Index):
     """Sentences and their unit vectors in a folder: a FAISS index, memory-mapped until it is edited, and its texts."""
 
-    smooths = on_disk = True
+    on_disk = True
 
     def __init__(self, index: Any, table: pa.Table, manifest: Manifest) -> None:
         """`table` has nulls for each removed row."""

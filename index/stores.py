@@ -80,8 +80,7 @@ class Index(ABC):
     `rows` of an argument or a result are such positions; a `Hit` also has the row's number in its corpus.
     """
 
-    smooths: bool = False  # mixes vectors and queries with their neighbours
-    on_disk: bool = False  # in files: there is something to `verify`, and a killed build resumes
+    on_disk: bool = False  # in files: vectors can be smoothed, files verified, and a killed build resumes
     manifest: Manifest
 
     @classmethod

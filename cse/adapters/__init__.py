@@ -59,21 +59,16 @@ def documents(hits: Iterable[Hit]) -> list[Document]:
 def mteb(model: str | Encoder, languages: Sequence[str] = ENGLISH) -> MTEBModel:
     """Return a model for `mteb.evaluate` from an encoder, or from what `cse.load` opens.
 
-    `languages` (ISO 639-3 and script) are metadata only; the papers' models and the bundled ones are English.
-    Raises ImportError without mteb.
+    `languages` (ISO 639-3 and script) are metadata only; the papers' models and the bundled ones are English. The
+    revision in the metadata is the encoder's fingerprint, which distinguishes results. Raises ImportError without mteb.
     """
-    encoder = opened(model)
-    return MTEBModel(encoder, metadata(encoder, languages))
-
-
-def metadata(encoder: Encoder, languages: Sequence[str]) -> ModelMeta:
-    """MTEB's metadata of an encoder; its revision is the fingerprint, which distinguishes results."""
     from mteb.models import ModelMeta
     from mteb.models.model_meta import ScoringFunction
 
+    encoder = opened(model)
     parts = PurePath(encoder.name).parts
     is_hub_id = len(parts) == 2 and parts[0].strip("./\\")
-    return ModelMeta(
+    meta = ModelMeta(
         loader=None,
         name=encoder.name if is_hub_id else f"cse/{PurePath(encoder.name).name}",  # MTEB requires an organisation
         revision=encoder.fingerprint,
@@ -93,6 +88,7 @@ def metadata(encoder: Encoder, languages: Sequence[str]) -> ModelMeta:
         use_instructions=any(encoder.prompts.values()),
         training_datasets=None,
     )
+    return MTEBModel(encoder, meta)
 
 
 class MTEBModel:
