@@ -45,7 +45,7 @@ from index.folder import (
     user_columns,
     verify_files,
     without_rows,
-    written,
+    write_rows,
 )
 from index.manifest import MANIFEST_FILE, BuildSettings, Manifest, check_model, cure, read_manifest, write_manifest
 from index.stores import Batches, Cells, Index, Rows, silent, spread
@@ -89,7 +89,7 @@ class VectorIndex(Index):
         that one half written is refused. Raises ValueError for bad batches, settings or `output`.
         """
         with replacing(output) as fresh:
-            index, probe = filled(written(unit_blocks(batches, report), fresh / TEXTS_FILE), settings)
+            index, probe = filled(write_rows(unit_blocks(batches, report), fresh / TEXTS_FILE), settings)
             nprobe, ef_search = faiss_engine.tune(index, settings.nprobe, settings.ef_search)
             # Raises if no search could expand its queries.
             faiss_engine.expanded(index, np.zeros((1, index.d), np.float32), settings.smooth)

@@ -95,11 +95,11 @@ def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:
             raise IndexFolderError(f"{folder}: {name} is missing; {cure()}")
         if (size := path.stat().st_size) != recorded.get("bytes"):
             raise IndexFolderError(f"{folder}: {name} has {size} bytes, not {recorded.get('bytes')}; {cure()}")
-        if not matches(path, str(recorded.get("sha256")), again):
+        if not has_checksum(path, str(recorded.get("sha256")), again):
             raise IndexFolderError(f"{folder}: {name} is not what {MANIFEST_FILE} describes; {cure()}")
 
 
-def matches(path: Path, sha256: str, again: bool) -> bool:
+def has_checksum(path: Path, sha256: str, again: bool) -> bool:
     """True if a file has this sha256; a stamp says that a large one had it, and is believed unless `again`."""
     state = file_state(path)
     large, stamped = state[0] > MIN_STAMPED_BYTES, [*state, sha256]
@@ -129,7 +129,7 @@ NUMBERS = [pa.field("row", pa.int64()), pa.field("corpus", pa.int32())]  # the l
 NUMBERED = {b"cse": b"rows"}  # metadata of its schema: names do not tell, as a user's column may have them
 
 
-def written(blocks: Iterator[tuple[pa.Table, np.ndarray]], path: Path) -> Iterator[np.ndarray]:
+def write_rows(blocks: Iterator[tuple[pa.Table, np.ndarray]], path: Path) -> Iterator[np.ndarray]:
     """Yield the vectors of blocks, whose rows are written to a new file, which is complete at the end."""
     first, vectors = next(blocks)
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, first.schema) as writer:
