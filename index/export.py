@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from cse.corpus.corpus import free_name
+from cse.corpus.output import beside, with_vectors
 from cse.files.replace import read_settled
 from index.faiss_index import VectorIndex
 from index.folder import DATA_FILES, verify_files
@@ -21,7 +20,6 @@ from index.manifest import Manifest, read_manifest, write_manifest
 
 RECORD = {"format": "cse-export", "version": 1}
 RECORD_FILE, FAISS_FILE, PARQUET_FILE = "cse_export.json", "vectors.faiss", "index.parquet"
-VECTOR = "vector"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?")
 Points = Mapping[str, Sequence[float]]
 
@@ -57,38 +55,11 @@ def public_name(corpus: str) -> str:
     return re.split(r"[\\/]", corpus.rstrip("\\/"))[-1]
 
 
-@dataclass(frozen=True)
-class Contents:
-    """Contents of an index: its rows, texts first, and (n, d) float32 vectors as stored.
+def fill(index: VectorIndex, to: str, target: Path, points: Points | None = None) -> None:
+    """Write an index and a README into an empty folder in one of `index.manifest.INDEX_FORMS`.
 
-    `own` are the columns that this project adds: the rows' numbers, and their corpora if there are several.
-    """
-
-    rows: pa.Table
-    own: dict[str, pa.Array]
-    vectors: np.ndarray
-
-    def name(self, column: str) -> str:
-        """The name of a column of this project: another one if the user has a column of that name."""
-        return free_name(column, self.rows.schema.names)
-
-    def table(self, points: Points | None = None) -> pa.Table:
-        """An Arrow table of the rows' numbers, all their columns, the vectors and the columns of `points`."""
-        flat = pa.array(self.vectors.reshape(-1), type=pa.float32())
-        axes = {name: pa.array(values, pa.float32()) for name, values in (points or {}).items()}
-        after = {VECTOR: pa.FixedSizeListArray.from_arrays(flat, self.vectors.shape[1]), **axes}
-        table = self.rows
-        for at, (name, values) in enumerate(self.own.items()):
-            table = table.add_column(at, self.name(name), values)
-        for name, values in after.items():
-            table = table.append_column(self.name(name), values)
-        return table
-
-
-def contents(index: VectorIndex) -> Contents:
-    """The rows that were not removed, with their vectors, decompressed if the type compresses.
-
-    Raises ValueError for a type that cannot reconstruct vectors.
+    Its table has the rows that were not removed: their numbers, their corpora if there are several, all their columns,
+    the vectors as stored, and the columns of `points`. Raises ValueError for an index that cannot be written in it.
     """
     positions, vectors = index.contents()
     rows = index.table if len(positions) == len(index.table) else index.table.take(pa.array(positions))
@@ -96,17 +67,15 @@ def contents(index: VectorIndex) -> Contents:
     own = {"row": pa.array(numbers, pa.int64())}
     if any(corpora):
         own["corpus"] = pa.array([corpus and public_name(corpus) for corpus in corpora], pa.large_string())
-    return Contents(rows, own, vectors)
+    axes = {name: pa.array(values, pa.float32()) for name, values in (points or {}).items()}
+    table = beside(axes, with_vectors(beside(own, rows), vectors), last=True)
+    if to == "datasets":
+        from datasets import Dataset
 
-
-def fill(index: VectorIndex, to: str, target: Path, points: Points | None = None) -> None:
-    """Write an index and a README into an empty folder in one of `index.manifest.INDEX_FORMS`.
-
-    Raises ValueError for an index that cannot be written in it.
-    """
-    write, text = FORMS[to]
-    stored = contents(index)
-    write(index, stored, target, points)
+        Dataset(table).save_to_disk(str(target))
+        index.write_faiss(target / FAISS_FILE)
+    else:
+        pyarrow.parquet.write_table(table, target / PARQUET_FILE)
     manifest = index.manifest
     record = {**RECORD, "to": to, "model": manifest.model, "fingerprint": manifest.fingerprint, "count": manifest.count}
     (target / RECORD_FILE).write_text(json.dumps(record, ensure_ascii=False, indent=1), encoding="utf-8")
@@ -114,24 +83,14 @@ def fill(index: VectorIndex, to: str, target: Path, points: Points | None = None
     facts["smoothed"] = f" Each is mixed with its {manifest.smooth} nearest." if manifest.smooth else ""
     prompt = manifest.query_prompt
     facts["prompted"] = f" Encode queries with the prompt {prompt!r}." if prompt is not None else ""
-    names = [*map(stored.name, stored.own), *stored.rows.schema.names]
+    names = table.schema.names[: table.num_columns - len(axes)]
+    x, y = table.schema.names[-2:] if axes else ("x", "y")
     columns = {
-        "AXES": " `x` and `y` are a t-SNE map." if points else "", "COLUMNS": ", ".join([*names, stored.name(VECTOR)]),
-        "VECTOR": stored.name(VECTOR), "TEXT": names[len(stored.own)],
-        "X_AXIS": stored.name("x"), "Y_AXIS": stored.name("y"),
+        "AXES": " `x` and `y` are a t-SNE map." if axes else "", "COLUMNS": ", ".join(names), "VECTOR": names[-1],
+        "TEXT": names[len(own)], "X_AXIS": x, "Y_AXIS": y,
     }  # fmt: skip
-    (target / "README.md").write_text((CARD + text).format(**facts, **columns), encoding="utf-8")
-
-
-def _dataset(index: VectorIndex, stored: Contents, target: Path, points: Points | None) -> None:
-    from datasets import Dataset
-
-    Dataset(stored.table()).save_to_disk(str(target))
-    index.write_faiss(target / FAISS_FILE)
-
-
-def _parquet(index: VectorIndex, stored: Contents, target: Path, points: Points | None) -> None:
-    pyarrow.parquet.write_table(stored.table(points), target / PARQUET_FILE)
+    text = CARD + (DATASETS_TEXT if to == "datasets" else PARQUET_TEXT)
+    (target / "README.md").write_text(text.format(**facts, **columns), encoding="utf-8")
 
 
 CARD = """# A search index of {count:,} sentences
@@ -166,7 +125,3 @@ table = pd.read_parquet("THIS_FOLDER/index.parquet")
 print(table.head())
 ```
 """
-FORMS: dict[str, tuple[Callable[[VectorIndex, Contents, Path, Points | None], None], str]] = {
-    "datasets": (_dataset, DATASETS_TEXT),
-    "parquet": (_parquet, PARQUET_TEXT),
-}

@@ -110,14 +110,13 @@ def tune(index: Any, nprobe: int | None, ef_search: int | None) -> tuple[int | N
 
     Defaults: nprobe is the square root of the number of lists, at least 8; ef_search is 64.
     """
-    ivf, parameters = _ivf(index), faiss.ParameterSpace()
-    if ivf is not None:
-        nprobe = min(ivf.nlist, nprobe or max(8, math.isqrt(ivf.nlist)))
-        parameters.set_index_parameter(index, "nprobe", nprobe)
-    if isinstance(_core(index), faiss.IndexHNSW):
-        ef_search = ef_search or EF_SEARCH
-        parameters.set_index_parameter(index, "efSearch", ef_search)
-    return nprobe if ivf is not None else None, ef_search if isinstance(_core(index), faiss.IndexHNSW) else None
+    ivf = _ivf(index)
+    cells = None if ivf is None else min(ivf.nlist, nprobe or max(8, math.isqrt(ivf.nlist)))
+    depth = (ef_search or EF_SEARCH) if isinstance(_core(index), faiss.IndexHNSW) else None
+    for name, value in (("nprobe", cells), ("efSearch", depth)):
+        if value is not None:
+            faiss.ParameterSpace().set_index_parameter(index, name, value)
+    return cells, depth
 
 
 def search_with(

@@ -20,7 +20,7 @@ import pyarrow as pa
 from cse.corpus.corpus import Corpus, fields_of, text_blocks
 from cse.errors import IndexFolderError
 from cse.files.hub import data_folder
-from cse.files.remote import check_writable, is_remote, names_at, upload
+from cse.files.remote import is_remote, names_at
 from cse.files.replace import read_settled
 from cse.vectors import smoothed
 from index import faiss_engine
@@ -30,7 +30,6 @@ from index.folder import (
     INDEX,
     NUMBERS,
     TEXTS_FILE,
-    RowWriter,
     checksum,
     conformed,
     file_records,
@@ -42,11 +41,11 @@ from index.folder import (
     open_rows,
     replacing,
     row_table,
-    row_writer,
     unit_rows,
     user_columns,
     verify_files,
     without_rows,
+    write_rows,
 )
 from index.manifest import MANIFEST_FILE, BuildSettings, Manifest, check_model, cure, read_manifest, write_manifest
 from index.stores import Batches, Cells, Index, Rows, silent, spread
@@ -59,7 +58,7 @@ TIE_TOLERANCE = 1e-6  # float32 sums of unit products differ by less
 class VectorIndex(Index):
     """Sentences and their unit vectors in a folder: a FAISS index, memory-mapped until it is edited, and its texts."""
 
-    smooths = on_disk = True
+    on_disk = True
 
     def __init__(self, index: Any, table: pa.Table, manifest: Manifest) -> None:
         """`table` has nulls for each removed row."""
@@ -89,32 +88,19 @@ class VectorIndex(Index):
         leaves it unchanged. An `output` such as s3://bucket/index is written when all is built, its manifest last, so
         that one half written is refused. Raises ValueError for bad batches, settings or `output`.
         """
-        if is_remote(output):
-            check_writable(str(output))  # before hours of encoding
-            with TemporaryDirectory() as folder:
-                cls.build(batches, Path(folder) / "index", settings=settings, report=report)
-                upload(Path(folder) / "index", str(output), FILES)
-            return cls.load(output)
-        output = Path(output)
         with replacing(output) as fresh:
-            with row_writer(fresh / TEXTS_FILE) as write:
-                index, recall = filled(unit_blocks(batches, write, report), settings)
+            index, probe = filled(write_rows(unit_blocks(batches, report), fresh / TEXTS_FILE), settings)
+            nprobe, ef_search = faiss_engine.tune(index, settings.nprobe, settings.ef_search)
             # Raises if no search could expand its queries.
             faiss_engine.expanded(index, np.zeros((1, index.d), np.float32), settings.smooth)
             faiss_engine.write(index, fresh / FAISS_FILE)
-            nprobe, ef_search = faiss_engine.tune(index, settings.nprobe, settings.ef_search)
-            written = Manifest.of(
+            manifest = Manifest.of(
                 settings, dimension=index.d, nprobe=nprobe, ef_search=ef_search, count=index.ntotal, rows=index.ntotal,
-                corpus_sha256=checksum(open_rows(fresh / TEXTS_FILE).column(0)), recall_at_10=recall,
-                faiss=faiss_engine.VERSION, files=file_records(fresh),
+                recall_at_10=probe and probe.recall(index), faiss=faiss_engine.VERSION, files=file_records(fresh),
+                corpus_sha256=checksum(open_rows(fresh / TEXTS_FILE).column(0)),
             )  # fmt: skip
-            write_manifest(fresh, written)
-
-        def check(manifest: Manifest) -> None:
-            if manifest != written:  # another process replaced it since
-                verify_files(output, manifest)
-
-        return read_settled(output, lambda: cls._read(output, check))
+            write_manifest(fresh, manifest)
+        return cls.load(output)
 
     @classmethod
     def load(
@@ -135,24 +121,18 @@ class VectorIndex(Index):
         """
         folder = local(folder)
 
-        def check(manifest: Manifest) -> None:
+        def read() -> VectorIndex:
+            manifest = read_manifest(folder)
             check_model(folder, manifest, fingerprint, model)
-            verify_files(folder, manifest, again=verify)
+            try:
+                verify_files(folder, manifest, again=verify)
+                return cls(faiss_engine.read_mapped(folder / FAISS_FILE), open_rows(folder / TEXTS_FILE), manifest)
+            except IndexFolderError:
+                raise
+            except (ValueError, OSError) as error:
+                raise IndexFolderError(f"{folder}: damaged index: {error}; {cure()}") from error
 
-        return read_settled(folder, lambda: cls._read(folder, check))
-
-    @classmethod
-    def _read(cls, folder: Path, check: Callable[[Manifest], None]) -> VectorIndex:
-        """Open the index in a settled folder if its manifest passes the `check`, which raises IndexFolderError."""
-        manifest = read_manifest(folder)
-        try:
-            check(manifest)
-            stored, table = faiss_engine.read_mapped(folder / FAISS_FILE), open_rows(folder / TEXTS_FILE)
-            return cls(stored, table, manifest)
-        except IndexFolderError:
-            raise
-        except (ValueError, OSError) as error:
-            raise IndexFolderError(f"{folder}: damaged index: {error}; {cure()}") from error
+        return read_settled(folder, read)
 
     @classmethod
     @contextmanager
@@ -163,12 +143,10 @@ class VectorIndex(Index):
 
     @classmethod
     def manifest_at(cls, location: Path | str) -> Manifest:
-        """As `read_manifest`."""
         return read_manifest(local(location))
 
     @classmethod
     def holds_index(cls, location: Path | str) -> bool:
-        """True if an index is at `location`. Raises ValueError if something else is."""
         if is_remote(location):
             names = names_at(str(location))
             if MANIFEST_FILE not in names and set(names) - set(FILES):  # an upload that was killed has files of FILES
@@ -185,11 +163,9 @@ class VectorIndex(Index):
 
     @classmethod
     def check_factory(cls, factory: str, dimension: int) -> None:
-        """As `faiss_engine.create`."""
         faiss_engine.create(dimension, factory, seed=0)
 
     def sample(self, most: int) -> np.ndarray:
-        """The row numbers (n,) int64 of `most` sentences, evenly spread, or of all if there are fewer."""
         return spread(live_rows(self._texts), most)
 
     def remove(self, rows: Rows) -> int:
@@ -206,14 +182,9 @@ class VectorIndex(Index):
 
     def save(self, folder: Path | str) -> None:
         """Write the index to `folder` atomically; an index there is replaced, anything else raises ValueError."""
-        if is_remote(folder):
-            with TemporaryDirectory() as copy:
-                self.save(Path(copy) / "index")
-                upload(Path(copy) / "index", str(folder), FILES)
-            return
-        with replacing(Path(folder)) as fresh:
-            with row_writer(fresh / TEXTS_FILE) as write:
-                write(self._table)
+        with replacing(folder) as fresh:
+            with pa.OSFile(str(fresh / TEXTS_FILE), "wb") as sink, pa.ipc.new_file(sink, self._table.schema) as writer:
+                writer.write_table(self._table)
             faiss_engine.write(self._index, fresh / FAISS_FILE)
             manifest = replace(self.manifest, corpus_sha256=checksum(self._texts), files=file_records(fresh))
             write_manifest(fresh, manifest)
@@ -226,7 +197,6 @@ class VectorIndex(Index):
 
     @property
     def columns(self) -> list[str]:
-        """The names of all columns, that of the texts first."""
         return list(self.table.schema.names)
 
     def where(self, condition: str) -> np.ndarray:
@@ -279,11 +249,9 @@ class VectorIndex(Index):
         ]
 
     def texts(self, rows: Rows) -> list[str]:
-        """As `Index.texts`."""
         return gather(self._texts, self._checked(rows))
 
     def vectors(self, rows: Rows) -> np.ndarray:
-        """As `Index.vectors`."""
         return faiss_engine.reconstruct(self._index, self._labels(self._checked(rows)))
 
     def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:
@@ -345,40 +313,38 @@ def encoded(
     yield from ((block, encode(sentences)) for block, sentences in text_blocks(texts, BLOCK))
 
 
-def unit_blocks(batches: Batches, write: RowWriter, report: Callable[[int], None]) -> Iterator[np.ndarray]:
-    """Yield each batch's vectors as unit rows (n, d) and write its rows; `report` gets the number of rows so far."""
+def unit_blocks(batches: Batches, report: Callable[[int], None]) -> Iterator[tuple[pa.Table, np.ndarray]]:
+    """Yield each batch's rows and its vectors as unit rows (n, d); `report` gets the number of rows so far.
+
+    Raises ValueError for texts and vectors of different number, and if there is no row at all.
+    """
     rows, dimension = 0, None
     for texts, vectors in batches:
         block = unit_rows(vectors, dimension=dimension, first_row=rows)
         if len(texts) != len(block):
             raise ValueError(f"the batch from row {rows} on has {len(texts)} texts and {len(block)} vectors")
-        if len(block):
-            write(row_table(texts))
         rows, dimension = rows + len(block), block.shape[1]
         report(rows)
         if len(block):
-            yield block
-
-
-def filled(blocks: Iterator[np.ndarray], settings: BuildSettings) -> tuple[Any, float | None]:
-    """Return a tuned FAISS index of all `blocks` (n, d) unit rows, and its recall@10, None if the type is exact."""
-    first = next(blocks, None)
-    if first is None:
+            yield row_table(texts), block
+    if not rows:
         raise ValueError("there is no sentence to index; give a corpus with text in it")
+
+
+def filled(blocks: Iterator[np.ndarray], settings: BuildSettings) -> tuple[Any, RecallProbe | None]:
+    """Return a FAISS index of all `blocks` (n, d) unit rows, and what measures its recall, None if it is exact."""
+    first = next(blocks)
     if settings.smooth:
         first, blocks = smoothed(np.concatenate([first, *blocks]), settings.smooth), iter(())
     index = faiss_engine.create(first.shape[1], settings.factory, settings.seed)
     head, rest = take(chain([first], blocks), faiss_engine.head_rows(index))
     faiss_engine.train(index, head, settings.factory)
     probe = None if faiss_engine.is_exact(index) else RecallProbe(head, settings.seed)
-    rows = 0
 
     def add(block: np.ndarray) -> None:
-        nonlocal rows
         if probe is not None:
             probe.see(block)
-        faiss_engine.add(index, block, rows)
-        rows += len(block)
+        faiss_engine.add(index, block, index.ntotal)
 
     add(head)  # in the main thread, where the user can interrupt FAISS
     with ThreadPoolExecutor(1) as thread:  # a model can encode the next block while this one is added
@@ -389,8 +355,7 @@ def filled(blocks: Iterator[np.ndarray], settings: BuildSettings) -> tuple[Any, 
             added.append(thread.submit(add, block))
         if added:
             added.pop().result()
-    faiss_engine.tune(index, settings.nprobe, settings.ef_search)
-    return index, None if probe is None else probe.recall(index)
+    return index, probe
 
 
 def take(blocks: Iterator[np.ndarray], count: int) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -12,20 +12,21 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cse.corpus.corpus import Corpus
-from cse.corpus.source import as_json, is_json
+from cse.corpus.source import as_json, is_json, values_of
 from cse.errors import IndexFolderError
 from cse.files import writing
 from cse.files.checksums import checksum_now, feed_texts, file_state
-from cse.files.remote import cache_folder, is_remote, local_folder
+from cse.files.remote import cache_folder, check_writable, is_remote, local_folder, upload
 from cse.files.replace import followed
 from cse.files.writing import FolderKind
 from index.manifest import MANIFEST_FILE, Manifest, cure, read_manifest
@@ -41,10 +42,20 @@ Texts = Sequence[str] | Corpus  # of a batch
 SETTLED_SECONDS = 2.0  # a file changed more recently may change again without a new time
 
 
-def replacing(folder: Path) -> AbstractContextManager[Path]:
-    """A new folder that replaces `folder`, which has to be absent, empty or an index, when the block succeeds."""
-    folder = Path(os.path.realpath(followed(folder)))  # also of "."
-    return writing.replacing(folder, INDEX)
+@contextmanager
+def replacing(location: Path | str) -> Iterator[Path]:
+    """Yield a folder for the files of an index that replaces what is at `location` when the block succeeds.
+
+    A folder there has to be absent, empty or an index. Files for an address are uploaded, the manifest last.
+    """
+    if is_remote(location):
+        check_writable(str(location))  # before hours of encoding
+        with TemporaryDirectory() as folder:
+            yield Path(folder)
+            upload(Path(folder), str(location), FILES)
+    else:
+        with writing.replacing(Path(os.path.realpath(followed(Path(location)))), INDEX) as fresh:  # also of "."
+            yield fresh
 
 
 def local(location: Path | str) -> Path:
@@ -82,38 +93,29 @@ def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:
         path, recorded = folder / name, manifest.files.get(name)
         if not isinstance(recorded, dict) or not path.is_file():
             raise IndexFolderError(f"{folder}: {name} is missing; {cure()}")
-        state, expected = file_state(path), recorded.get("sha256")
-        if state[0] != recorded.get("bytes"):
-            raise IndexFolderError(f"{folder}: {name} has {state[0]} bytes, not {recorded.get('bytes')}; {cure()}")
-        large = state[0] > MIN_STAMPED_BYTES
-        if large and not again and is_stamped(path, str(expected)):
-            continue
-        if checksum_now(path) != expected:
+        if (size := path.stat().st_size) != recorded.get("bytes"):
+            raise IndexFolderError(f"{folder}: {name} has {size} bytes, not {recorded.get('bytes')}; {cure()}")
+        if not has_checksum(path, str(recorded.get("sha256")), again):
             raise IndexFolderError(f"{folder}: {name} is not what {MANIFEST_FILE} describes; {cure()}")
-        if large:
-            stamp(path, state, str(expected))
 
 
-def is_stamped(path: Path, sha256: str) -> bool:
-    """True if the file once matched this sha256 and has not changed since."""
-    try:
-        return json.loads(_stamp(path).read_text(encoding="utf-8")) == [*file_state(path), sha256]
-    except (OSError, ValueError, RuntimeError):  # no stamp, a damaged one, or no home folder
+def has_checksum(path: Path, sha256: str, again: bool) -> bool:
+    """True if a file has this sha256; a stamp says that a large one had it, and is believed unless `again`."""
+    state = file_state(path)
+    large, stamped = state[0] > MIN_STAMPED_BYTES, [*state, sha256]
+    with suppress(OSError, ValueError, RuntimeError):  # no stamp, a damaged one, or no home folder
+        if large and not again and json.loads(_stamp(path).read_text(encoding="utf-8")) == stamped:
+            return True
+    if checksum_now(path) != sha256:
         return False
-
-
-def stamp(path: Path, state: Sequence[int], sha256: str) -> None:
-    """Record that a file in this `state` has this sha256, unless it has just changed or the cache is not writable."""
-    with suppress(OSError, RuntimeError):
-        if tuple(state) != file_state(path) or time.time() - max(state[1:3]) / 1e9 < SETTLED_SECONDS:
-            return
-        record = _stamp(path)
-        record.parent.mkdir(parents=True, exist_ok=True)
-        fresh = record.with_name(f"{record.name}.{os.getpid()}")
-        fresh.write_text(json.dumps([*state, sha256]), encoding="utf-8")
-        fresh.replace(record)
-        for old in sorted(record.parent.iterdir(), key=lambda path: path.stat().st_mtime_ns)[:-MAX_STAMPS]:
-            old.unlink(missing_ok=True)
+    settled = state == file_state(path) and time.time() - max(state[1:3]) / 1e9 >= SETTLED_SECONDS
+    with suppress(OSError, ValueError, RuntimeError):  # another process is recording it, or no cache can be written
+        if large and settled:
+            writing.write_json(_stamp(path), stamped)
+            stamps = sorted(_stamp(path).parent.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+            for old in stamps[:-MAX_STAMPS]:
+                old.unlink(missing_ok=True)
+    return True
 
 
 def _stamp(path: Path) -> Path:
@@ -126,27 +128,20 @@ TEXT_SCHEMA = pa.schema([(TEXT_COLUMN, TEXT_TYPE)])  # of lists of sentences, an
 NUMBERS = [pa.field("row", pa.int64()), pa.field("corpus", pa.int32())]  # the last columns of a numbered table
 NUMBERED = {b"cse": b"rows"}  # metadata of its schema: names do not tell, as a user's column may have them
 
-RowWriter = Callable[[pa.Table], None]
 
-
-@contextmanager
-def row_writer(path: Path) -> Iterator[RowWriter]:
-    """Yield a function that appends a table of rows to a new file; the file is complete after the block."""
-    with ExitStack() as stack:
-        writers: list[Any] = []
-
-        def write(table: pa.Table) -> None:
-            if not writers:
-                sink = stack.enter_context(pa.OSFile(str(path), "wb"))
-                writers.append((table.schema, stack.enter_context(pa.ipc.new_file(sink, table.schema))))
-            ((schema, writer),) = writers
-            writer.write_table(conformed(table, schema))
-
-        yield write
+def write_rows(blocks: Iterator[tuple[pa.Table, np.ndarray]], path: Path) -> Iterator[np.ndarray]:
+    """Yield the vectors of blocks, whose rows are written to a new file, which is complete at the end."""
+    first, vectors = next(blocks)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, first.schema) as writer:
+        writer.write_table(first)
+        yield vectors
+        for table, vectors in blocks:
+            writer.write_table(conformed(table, first.schema))
+            yield vectors
 
 
 def open_rows(path: Path) -> pa.Table:
-    """The memory-mapped rows of a file of `row_writer`. Raises ValueError for any other file."""
+    """The memory-mapped rows of a file of rows. Raises ValueError for any other file."""
     with pa.memory_map(str(path)) as source:
         table = pa.ipc.open_file(source).read_all()
     entries = list(table.schema)
@@ -178,8 +173,7 @@ def row_table(texts: Texts, corpus: int | None = 0) -> pa.Table:
     """
     if not isinstance(texts, Corpus):
         return pa.table([text_array(texts)], schema=TEXT_SCHEMA)
-    if texts.without_text:
-        texts = texts.take(np.arange(len(texts)))
+    texts = texts.with_text
     others = texts.table.select([name for name in texts.columns if name != texts.text])
     rows = pa.table(
         [text_array(texts.texts), *others.columns],
@@ -195,11 +189,8 @@ def is_numbered(table: pa.Table) -> bool:
 
 def numbered(table: pa.Table, rows: np.ndarray, corpus: int | None) -> pa.Table:
     """A table with `NUMBERS`: the row numbers (n,) of its sentences in the manifest's corpus of this number."""
-    sources = pa.array(np.full(table.num_rows, corpus or 0), NUMBERS[1].type)
-    if corpus is None:
-        sources = pa.nulls(table.num_rows, NUMBERS[1].type)
-    columns = [*table.columns, pa.array(rows, NUMBERS[0].type), sources]
-    return pa.table(columns, schema=pa.schema([*table.schema, *NUMBERS], NUMBERED))
+    own = [pa.array(rows, NUMBERS[0].type), pa.array([corpus] * table.num_rows, NUMBERS[1].type)]
+    return pa.table([*table.columns, *own], schema=pa.schema([*table.schema, *NUMBERS], NUMBERED))
 
 
 def user_columns(table: pa.Table) -> pa.Table:
@@ -245,7 +236,7 @@ def _converted(entry: pa.Field, column: pa.ChunkedArray, target: pa.Field) -> pa
         cells = [as_json(value) for value in column.to_pylist()]
         return pa.chunked_array([pa.array(cells, target.type)])
     if is_json(entry):
-        values = [None if cell is None else json.loads(cell) for cell in column.to_pylist()]
+        values = values_of(entry, column)
         if pa.types.is_large_string(target.type):
             values = [value if value is None or isinstance(value, str) else as_json(value) for value in values]
         column = pa.chunked_array([pa.array(values)])

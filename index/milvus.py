@@ -57,28 +57,9 @@ MILVUS_TYPES = {  # FAISS factories, with the same type and its parameters in Mi
 }
 
 
-@dataclass(frozen=True)
-class Address:
-    """Address of a collection: the server, and the collection's name."""
-
-    host: str
-    port: int
-    collection: str
-
-    def __str__(self) -> str:
-        """The address as a user writes it."""
-        return f"milvus://{self.host}:{self.port}/{self.collection}"
-
-
-def parse_address(text: str) -> Address:
-    """The address that `milvus://HOST:PORT/COLLECTION` names. Raises ValueError for anything else."""
-    parts = ADDRESS.fullmatch(text)
-    if not parts or not 0 < int(parts[2]) <= MAX_PORT:
-        raise ValueError(
-            f"{text!r} is not the address of a collection, which is milvus://HOST:PORT/COLLECTION, with a name of "
-            "letters, digits and _, not beginning with a digit"
-        )
-    return Address(parts[1], int(parts[2]), parts[3])
+def alias_of(location: str) -> str:
+    """The name of the collection in an address."""
+    return location.rpartition("/")[2]
 
 
 def index_kind(factory: str) -> tuple[str, dict[str, int]]:
@@ -102,47 +83,54 @@ def plain_errors(what: str) -> Iterator[None]:
         raise IndexFolderError(f"{what}: {reason or 'the server refused without a reason'}") from error
 
 
-def connect(address: Address) -> Any:
-    """Connect to the server of `address`; one that listens but does not answer is tried again for a minute.
+def connect(location: str) -> Any:
+    """Connect to the server of an address; one that listens but does not answer is tried again for a minute.
 
-    Raises IndexFolderError if it does not answer by then, if nothing listens, or without pymilvus.
+    Raises IndexFolderError if it does not answer by then, if nothing listens, or without pymilvus; ValueError for a bad
+    address.
     """
+    parts = ADDRESS.fullmatch(location)
+    if not parts or not 0 < int(parts[2]) <= MAX_PORT:
+        raise ValueError(
+            f"{location!r} is not the address of a collection, which is milvus://HOST:PORT/COLLECTION, with a name of "
+            "letters, digits and _, not beginning with a digit"
+        )
+    host, port = parts[1], int(parts[2])
     try:
         from pymilvus import MilvusClient, MilvusException
     except ImportError as error:
-        raise IndexFolderError(f"{address}: needs the package pymilvus; pip install pymilvus") from error
+        raise IndexFolderError(f"{location}: needs the package pymilvus; pip install pymilvus") from error
     for name in ("pymilvus", *(name for name in logging.root.manager.loggerDict if name.startswith("pymilvus."))):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # pymilvus logs the traceback of each error it raises
     until = monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            socket.create_connection((address.host.strip("[]"), address.port), timeout=CONNECT_SECONDS).close()
-            return MilvusClient(f"http://{address.host}:{address.port}", timeout=CONNECT_SECONDS)
+            socket.create_connection((host.strip("[]"), port), timeout=CONNECT_SECONDS).close()
+            return MilvusClient(f"http://{host}:{port}", timeout=CONNECT_SECONDS)
         except OSError as error:  # refused, silent, or no such host
             raise IndexFolderError(
-                f"{address}: no Milvus server there ({error}); start one, or correct the address"
+                f"{location}: no Milvus server there ({error}); start one, or correct the address"
             ) from error
         except MilvusException as error:
             if monotonic() >= until:
                 reason = " ".join(str(error.message).split())
                 raise IndexFolderError(
-                    f"{address}: a server listens there, but gave no valid answer in {PATIENCE_SECONDS:.0f} seconds "
+                    f"{location}: a server listens there, but gave no valid answer in {PATIENCE_SECONDS:.0f} seconds "
                     f"({reason}); it may be starting or busy: try again later"
                 ) from error
         sleep(PAUSE_SECONDS)
 
 
-def find(client: Any, address: Address) -> tuple[str, dict[str, str]] | None:
-    """The unique name and the properties of the collection at `address`; None if there is none."""
+def find(client: Any, location: str) -> tuple[str, dict[str, str]] | None:
+    """The unique name and the properties of the collection at an address; None if there is none."""
     from pymilvus import MilvusException
 
-    with plain_errors(str(address)):
-        if not client.has_collection(address.collection, timeout=SECONDS):
+    name = alias_of(location)
+    with plain_errors(location):
+        if not client.has_collection(name, timeout=SECONDS):
             return None
-        try:
-            name = client.describe_alias(address.collection, timeout=SECONDS)["collection_name"]
-        except MilvusException:  # not an alias, so it was not made by this project
-            name = address.collection
+        with suppress(MilvusException):  # if it is no alias, it was not made by this project
+            name = client.describe_alias(name, timeout=SECONDS)["collection_name"]
         return name, dict(client.describe_collection(name, timeout=SECONDS).get("properties") or {})
 
 
@@ -191,21 +179,16 @@ def fill(
     Returns the manifest, without recall, and the probe that measures it. Raises ValueError for bad batches, and
     pymilvus's errors.
     """
-    tables: list[pa.Table] = []
-    blocks = unit_blocks(batches, tables.append, report)
-    first = next(blocks, None)
-    if first is None:
-        raise ValueError("there is no sentence to index; give a corpus with text in it")
-    schema = tables[0].schema
-    columns = user_columns(tables[0]).schema.names if is_numbered(tables[0]) else []
-    create(client, name, first.shape[1], name.rpartition("_")[0], columns)
-    probe, rows, sha = RecallProbe(first, settings.seed), 0, hashlib.sha256()
-    for block in chain([first], blocks):
-        insert(client, name, rows, conformed(tables[-1], schema), block)
-        feed_texts(sha, map(str.strip, tables[-1].column(0).to_pylist()))
+    blocks = unit_blocks(batches, report)
+    first, vectors = next(blocks)
+    columns = user_columns(first).schema.names if is_numbered(first) else []
+    create(client, name, vectors.shape[1], name.rpartition("_")[0], columns)
+    probe, rows, sha = RecallProbe(vectors, settings.seed), 0, hashlib.sha256()
+    for table, block in chain([(first, vectors)], blocks):
+        insert(client, name, rows, conformed(table, first.schema), block)
+        feed_texts(sha, map(str.strip, table.column(0).to_pylist()))
         probe.see(block)
         rows += len(block)
-        tables.clear()
     kind, parameters = index_kind(settings.factory)
     index_params = client.prepare_index_params()
     index_params.add_index(VECTOR, index_type=kind, metric_type="IP", params={"params": parameters})
@@ -214,7 +197,7 @@ def fill(
     client.load_collection(name, timeout=SECONDS)
     lists = parameters.get("nlist")
     manifest = Manifest.of(
-        settings, dimension=first.shape[1],
+        settings, dimension=vectors.shape[1],
         nprobe=min(lists, settings.nprobe or max(MIN_PROBES, math.isqrt(lists))) if lists else None,
         ef_search=(settings.ef_search or EF_SEARCH) if kind == "HNSW" else None, count=rows, rows=rows,
         corpus_sha256=sha.hexdigest(), recall_at_10=None, faiss=f"milvus {client.get_server_version()}", files={},
@@ -259,23 +242,23 @@ def mark(client: Any, name: str, manifest: Manifest) -> None:
     client.alter_collection_properties(name, properties={MANIFEST: text}, timeout=SECONDS)
 
 
-def read_marked(client: Any, address: Address) -> tuple[str, Manifest, list[str]]:
+def read_marked(client: Any, location: str) -> tuple[str, Manifest, list[str]]:
     """The unique name of an index's collection, its manifest, and the names of its columns if it has them.
 
     Raises IndexFolderError if there is no such collection, or it is not an index.
     """
-    collection = find(client, address)
+    collection = find(client, location)
     if collection is None:
-        raise IndexFolderError(f"{address}: no such collection; build it with {command_line('build_index')}")
+        raise IndexFolderError(f"{location}: no such collection; build it with {command_line('build_index')}")
     name, properties = collection
     try:
         values = json.loads(properties.get(MANIFEST, "null"))
         columns = json.loads(properties.get(COLUMNS, "[]"))
     except ValueError as error:
-        raise IndexFolderError(f"{address}: its manifest cannot be read ({error}); {cure()}") from error
+        raise IndexFolderError(f"{location}: its manifest cannot be read ({error}); {cure()}") from error
     if values is None:
-        raise IndexFolderError(f"{address}: is not a complete index of this project; {cure()} under another name")
-    return name, parse_manifest(values, f"{address}: its manifest"), columns
+        raise IndexFolderError(f"{location}: is not a complete index of this project; {cure()} under another name")
+    return name, parse_manifest(values, f"{location}: its manifest"), columns
 
 
 def count(client: Any, name: str, where: str = "") -> int:
@@ -306,7 +289,7 @@ class MilvusIndex(Index):
     def __init__(
         self,
         client: Any,
-        address: Address,
+        location: str,
         name: str,
         manifest: Manifest,
         *,
@@ -319,7 +302,7 @@ class MilvusIndex(Index):
         """
         self.manifest = manifest
         self._columns, self._keys = list(columns), keys_of(columns)
-        self._client, self._address, self._name = client, address, name
+        self._client, self._location, self._name = client, location, name
         self._strays = strays  # searches must exclude rows beyond the manifest's
         self._killed = strays  # such rows are left from a failed addition, not written by another process
 
@@ -338,27 +321,26 @@ class MilvusIndex(Index):
         failure leaves that unchanged. Memory holds one batch. Raises ValueError for bad batches, settings or location,
         and IndexFolderError for errors of the server.
         """
-        address = parse_address(location)
         if settings.smooth:
             raise ValueError(f"{location}: `smooth` {settings.smooth} is for folders; leave it out")
         index_kind(settings.factory)
         cls.holds_index(location)
-        client = connect(address)
+        client, alias = connect(location), alias_of(location)
         from pymilvus import MilvusException
 
-        fresh = f"{address.collection}_{secrets.token_hex(4)}"
+        fresh = f"{alias}_{secrets.token_hex(4)}"
         with plain_errors(location), warnings.catch_warnings():
             warnings.simplefilter("ignore", FewHitsWarning)  # missing answers lower the recall
             try:
                 manifest, probe = fill(client, fresh, batches, settings, report)
                 if settings.factory != EXACT:
-                    manifest = replace(manifest, recall_at_10=probe.recall(cls(client, address, fresh, manifest)))
+                    manifest = replace(manifest, recall_at_10=probe.recall(cls(client, location, fresh, manifest)))
                 mark(client, fresh, manifest)
             except BaseException:
                 with suppress(MilvusException):  # an incomplete collection; the next build tries again
                     client.drop_collection(fresh, timeout=SECONDS)
                 raise
-            publish(client, fresh, address.collection)
+            publish(client, fresh, alias)
         return cls.load(location)
 
     @classmethod
@@ -370,38 +352,32 @@ class MilvusIndex(Index):
         Raises ValueError for a bad address, and IndexFolderError if the server does not answer or the collection is
         missing, not an index, of another model, or lacks some of its sentences.
         """
-        address = parse_address(location)
-        client = connect(address)
-        name, manifest, columns = read_marked(client, address)
+        client = connect(location)
+        name, manifest, columns = read_marked(client, location)
         check_model(location, manifest, fingerprint, model)
         with plain_errors(location):
             total = count(client, name)
             beyond = count(client, name, f"{ROW} >= {manifest.rows}") if total != manifest.count else 0
         if total - beyond < manifest.count:
-            if read_marked(client, address) != (name, manifest, columns):  # saved or rebuilt since it was read
+            if read_marked(client, location) != (name, manifest, columns):  # saved or rebuilt since it was read
                 return cls.load(location, fingerprint, model=model)
             problem = f"holds {total - beyond} sentences, and its manifest says {manifest.count}"
             raise IndexFolderError(f"{location}: {problem}, so some were lost; {cure()}")
-        return cls(client, address, name, manifest, strays=beyond > 0, columns=columns)
+        return cls(client, location, name, manifest, strays=beyond > 0, columns=columns)
 
     @classmethod
     def manifest_at(cls, location: str) -> Manifest:
-        """The manifest at `location`. Raises IndexFolderError if there is none, ValueError for a bad address."""
-        address = parse_address(location)
-        return read_marked(connect(address), address)[1]
+        return read_marked(connect(location), location)[1]
 
     @classmethod
     def holds_index(cls, location: str) -> bool:
-        """True if an index is at `location`. Raises ValueError if it is a collection of another program."""
-        address = parse_address(location)
-        collection = find(connect(address), address)
+        collection = find(connect(location), location)
         if collection is not None and OWNER not in collection[1]:
-            raise ValueError(f"{address}: is a collection of another program; give the index another name")
+            raise ValueError(f"{location}: is a collection of another program; give the index another name")
         return collection is not None
 
     @classmethod
     def check_factory(cls, factory: str, dimension: int) -> None:
-        """Raise ValueError for a type that Milvus lacks."""
         index_kind(factory)
 
     @classmethod
@@ -417,11 +393,10 @@ class MilvusIndex(Index):
             yield index
         finally:
             with plain_errors(location):
-                index._client.drop_alias(index._address.collection, timeout=SECONDS)
+                index._client.drop_alias(alias_of(location), timeout=SECONDS)
                 index._client.drop_collection(index._name, timeout=SECONDS)
 
     def sample(self, most: int) -> np.ndarray:
-        """As `Index.sample`."""
         return spread(np.arange(self.manifest.rows), most)
 
     def save(self, location: Path | str) -> None:
@@ -429,9 +404,9 @@ class MilvusIndex(Index):
 
         Raises ValueError for another location, as the sentences are on the server.
         """
-        if str(location) != str(self._address):
-            raise ValueError(f"{location}: the index is at {self._address} and can only be saved there")
-        with plain_errors(str(self._address)):
+        if str(location) != self._location:
+            raise ValueError(f"{location}: the index is at {self._location} and can only be saved there")
+        with plain_errors(self._location):
             self._client.flush(self._name, timeout=SECONDS)
             mark(self._client, self._name, self.manifest)
 
@@ -472,11 +447,9 @@ class MilvusIndex(Index):
         return self.manifest.factory == EXACT
 
     def texts(self, rows: Rows) -> list[str]:
-        """As `Index.texts`."""
         return self._values(rows, TEXT)
 
     def vectors(self, rows: Rows) -> np.ndarray:
-        """As `Index.vectors`."""
         return np.array(self._values(rows, VECTOR), dtype=np.float32)
 
     def _values(self, rows: Rows, field: str) -> list[Any]:
@@ -486,7 +459,7 @@ class MilvusIndex(Index):
 
     def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:
         if count:
-            raise ValueError(f"{self._address}: `expand` {count} is for indexes in folders; leave it out")
+            raise ValueError(f"{self._location}: `expand` {count} is for indexes in folders; leave it out")
         return queries
 
     def _nearest(self, queries: np.ndarray, k: int, chosen: Any, probe: int | None) -> tuple[np.ndarray, np.ndarray]:
@@ -512,7 +485,7 @@ class MilvusIndex(Index):
         check_columns(user_columns(table).schema.names[1:], self.columns[1:])
         if not self._columns:
             table = table.select([0]).replace_schema_metadata(None)  # a collection of an earlier version
-        with plain_errors(str(self._address)):
+        with plain_errors(self._location):
             if self._killed:
                 self._client.delete(self._name, filter=f"{ROW} >= {first}", timeout=SECONDS)
             self._killed = self._strays = True  # if the insertion fails, its rows are left over
@@ -534,7 +507,7 @@ class MilvusIndex(Index):
             "nprobe": manifest.nprobe and (probe or manifest.nprobe),
             "ef": manifest.ef_search and max(probe or manifest.ef_search, k),
         }
-        with plain_errors(self._address.collection):
+        with plain_errors(alias_of(self._location)):
             return self._client.search(
                 self._name, queries, limit=k, filter=self._filter(chosen), output_fields=[ROW],
                 search_params={"params": {name: value for name, value in depth.items() if value}}, timeout=SECONDS,
@@ -543,7 +516,7 @@ class MilvusIndex(Index):
     def _read(self, rows: np.ndarray, *fields: str) -> dict[int, dict[str, Any]]:
         """Fields of each of the distinct `rows` (n,)."""
         values: dict[int, dict[str, Any]] = {}
-        with plain_errors(self._address.collection):
+        with plain_errors(alias_of(self._location)):
             for start in range(0, len(rows), ROW_BATCH):
                 ids = rows[start : start + ROW_BATCH].tolist()
                 read = self._client.get(self._name, ids=ids, output_fields=list(fields), timeout=SECONDS)

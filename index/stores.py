@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 
 from cse.corpus.corpus import Corpus, free_name
-from cse.corpus.output import as_html
 from cse.errors import command_line
 from cse.files.remote import is_remote, is_scheme
 from index.folder import Texts, check_columns, local, row_table, unit_rows
@@ -53,11 +52,13 @@ class Hits(list[Hit]):
     """The hits of a query, best first; a notebook shows them as a table."""
 
     def _repr_html_(self) -> str:
+        import pandas as pd
+
         rows = [{"rank": hit.rank, "score": f"{hit.score:.4f}", "row": hit.row, "text": hit.text} for hit in self]
-        return as_html([
-            row | {free_name(name, row): value for name, value in hit.fields.items()}
-            for hit, row in zip(self, rows, strict=True)
-        ])  # fmt: skip
+        for hit, row in zip(self, rows, strict=True):
+            row |= {free_name(name, row): value for name, value in hit.fields.items()}
+        with pd.option_context("display.max_colwidth", 300):
+            return str(pd.DataFrame(rows).to_html(index=False))
 
 
 class FewHitsWarning(UserWarning):
@@ -79,8 +80,7 @@ class Index(ABC):
     `rows` of an argument or a result are such positions; a `Hit` also has the row's number in its corpus.
     """
 
-    smooths: bool = False  # mixes vectors and queries with their neighbours
-    on_disk: bool = False  # in files: there is something to `verify`, and a killed build resumes
+    on_disk: bool = False  # in files: vectors can be smoothed, files verified, and a killed build resumes
     manifest: Manifest
 
     @classmethod
@@ -105,7 +105,7 @@ class Index(ABC):
     @classmethod
     @abstractmethod
     def manifest_at(cls, location: Any) -> Manifest:
-        """The manifest of the index at `location`. Raises IndexFolderError if there is none."""
+        """The manifest of an index. Raises IndexFolderError if there is none, ValueError for a bad address."""
 
     @classmethod
     @abstractmethod
@@ -333,7 +333,7 @@ def store_of(location: Location) -> type[Index]:
 
 
 def manifest_at(location: Location) -> Manifest:
-    """The manifest of an index. Raises IndexFolderError if there is none, ValueError for a bad address."""
+    """As `Index.manifest_at` of the store of `location`."""
     return store_of(location).manifest_at(location)
 
 

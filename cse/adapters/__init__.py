@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +31,7 @@ def langchain(model: str | Encoder, **options: Any) -> EncoderEmbeddings:
     `encode`, such as `batch_size`, or `normalize_embeddings=False` for vectors as they are. Raises ImportError without
     langchain-core.
     """
-    with needing("langchain-core"):
-        from cse.adapters.langchain_embeddings import EncoderEmbeddings
+    from cse.adapters.langchain_embeddings import EncoderEmbeddings
 
     return EncoderEmbeddings(opened(model), {"normalize_embeddings": True, **options})
 
@@ -44,8 +42,7 @@ def documents(hits: Iterable[Hit]) -> list[Document]:
     Where a column has one of these two names, it is called cse_row or cse_score. Raises ImportError without
     langchain-core.
     """
-    with needing("langchain-core"):
-        from langchain_core.documents import Document
+    from langchain_core.documents import Document
 
     return [
         Document(
@@ -62,22 +59,16 @@ def documents(hits: Iterable[Hit]) -> list[Document]:
 def mteb(model: str | Encoder, languages: Sequence[str] = ENGLISH) -> MTEBModel:
     """Return a model for `mteb.evaluate` from an encoder, or from what `cse.load` opens.
 
-    `languages` (ISO 639-3 and script) are metadata only; the papers' models and the bundled ones are English.
-    Raises ImportError without mteb.
+    `languages` (ISO 639-3 and script) are metadata only; the papers' models and the bundled ones are English. The
+    revision in the metadata is the encoder's fingerprint, which distinguishes results. Raises ImportError without mteb.
     """
+    from mteb.models import ModelMeta
+    from mteb.models.model_meta import ScoringFunction
+
     encoder = opened(model)
-    return MTEBModel(encoder, metadata(encoder, languages))
-
-
-def metadata(encoder: Encoder, languages: Sequence[str]) -> ModelMeta:
-    """MTEB's metadata of an encoder; its revision is the fingerprint, which distinguishes results."""
-    with needing("mteb"):
-        from mteb.models import ModelMeta
-        from mteb.models.model_meta import ScoringFunction
-
     parts = PurePath(encoder.name).parts
     is_hub_id = len(parts) == 2 and parts[0].strip("./\\")
-    return ModelMeta(
+    meta = ModelMeta(
         loader=None,
         name=encoder.name if is_hub_id else f"cse/{PurePath(encoder.name).name}",  # MTEB requires an organisation
         revision=encoder.fingerprint,
@@ -97,6 +88,7 @@ def metadata(encoder: Encoder, languages: Sequence[str]) -> ModelMeta:
         use_instructions=any(encoder.prompts.values()),
         training_datasets=None,
     )
+    return MTEBModel(encoder, meta)
 
 
 class MTEBModel:
@@ -130,14 +122,3 @@ def opened(model: str | Encoder) -> Encoder:
     from cse.models.loading import load
 
     return model if isinstance(model, Encoder) else load(model)
-
-
-@contextmanager
-def needing(package: str) -> Iterator[None]:
-    """Turn the absence of `package` in the block into a one-line ImportError that says what to install."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != package.replace("-", "_"):
-            raise  # the package is installed, but one of its dependencies is not
-        raise ImportError(f"{package} is not installed; run `pip install {package}`") from error

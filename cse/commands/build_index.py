@@ -88,7 +88,7 @@ def main(
     bound_kernels()
     location = location_of(output)
     store = store_of(location)
-    if smooth and (append or not store.smooths):
+    if smooth and (append or not store.on_disk):
         raise typer.BadParameter("--smooth is for new indexes in folders; leave it out, or build such an index")
     kept = None  # only new indexes in folders have a saved state
     if isinstance(location, Path) and not append:

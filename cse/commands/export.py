@@ -58,7 +58,7 @@ def _export_index(name: str, to: str, output: Path, overwrite: bool) -> None:
     from cse.files.writing import write_folder
     from cse.models.export import EXPORT, check_output
     from index import VectorIndex
-    from index.export import contents, fill
+    from index.export import fill
     from index.stores import folder_of
 
     check_output(output, overwrite=overwrite)
@@ -68,7 +68,7 @@ def _export_index(name: str, to: str, output: Path, overwrite: bool) -> None:
     elif to == "parquet":
         from cse.analysis.maps import project
 
-        *_, maps = project({"": contents(index).vectors}, seed=42)
+        *_, maps = project({"": index.contents()[1]}, seed=42)
         points = {name: maps[""][:, column].tolist() for column, name in enumerate("xy")}
     write_folder(output, lambda target: fill(index, to, target, points), EXPORT)
 

@@ -65,7 +65,7 @@ def main(
     queries = cli.stdin_sentences() if sentence == cli.STDIN else [sentence]
     location = location_of(name)
     kind = store_of(location)
-    folders_only = {"--expand": expand and not kind.smooths, "--verify": verify and not kind.on_disk}
+    folders_only = {"--expand": expand and not kind.on_disk, "--verify": verify and not kind.on_disk}
     if flag := next((flag for flag, unknown in folders_only.items() if unknown), None):
         raise typer.BadParameter(f"{flag} is for indexes in folders; leave it out")
     location = kind.downloaded(location)

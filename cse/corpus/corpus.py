@@ -35,6 +35,7 @@ from cse.corpus.source import (
     plain_batches,
     plain_schema,
     unified,
+    values_of,
 )
 from cse.corpus.words import label_note
 from cse.files.writing import is_utf_8
@@ -92,17 +93,26 @@ class Corpus:
         return _corpus(rows, first, column, labels, options or Options(), limit, max_bytes)
 
     @classmethod
-    def of(cls, data: Any, column: str | None = None, labels: str | None = None, limit: int | None = None) -> Corpus:
+    def of(
+        cls,
+        data: Any,
+        column: str | None = None,
+        labels: str | None = None,
+        limit: int | None = None,
+        *,
+        options: Options | None = None,
+    ) -> Corpus:
         """Return a corpus of a path, a hub id, texts, rows as objects, a data frame, a table, a Dataset or a corpus.
 
-        Raises ValueError as `read`, and for anything else.
+        `options` say how to read a file. Raises ValueError as `read`, and for anything else.
         """
         if isinstance(data, Corpus):
             text, label = column or data.text, labels or data.label
-            _check_columns(data.name, data.table.schema, [text, label])
+            for name in filter(None, (text, label)):
+                _check_column(data.name, data.table.schema, name)
             return replace(data, text=text, label=label)
         if isinstance(data, str | Path):
-            return cls.read(data, column, labels, limit=limit)
+            return cls.read(data, column, labels, options=options, limit=limit)
         rows = source_in_memory(data.take(limit) if limit and is_stream(data) else data)
         return _corpus(rows, next(rows.batches, None), column, labels, Options(), limit)
 
@@ -139,8 +149,7 @@ class Corpus:
         """The label of each text, "" for none; all are "" without a column of labels."""
         if self.label is None:
             return [""] * len(self)
-        cells = list(self._cells(self.label))
-        return [cells[position].strip() for position in self.positions.tolist()]
+        return [cell.strip() for cell in self.cells(self.label)]
 
     @property
     def rows(self) -> np.ndarray:
@@ -174,7 +183,7 @@ class Corpus:
 
     def cells(self, column: str) -> list[str]:
         """Return a column's cells as texts, one for each text. Raises ValueError if there is no such column."""
-        _check_columns(self.name, self.table.schema, [column])
+        _check_column(self.name, self.table.schema, column)
         cells = list(self._cells(column))
         return [cells[position] for position in self.positions.tolist()]
 
@@ -221,30 +230,19 @@ class Corpus:
 
     def _cells(self, column: str) -> Iterator[str]:
         """Yield the cells of a column as texts, "" for missing ones. Raises ValueError for a cell that is no text."""
-        chunks, entry = self.table.column(column).chunks, self.table.schema.field(column)
-        row = 0
-        for chunk in chunks:
-            for value in chunk.to_pylist():
-                row += 1
-                if value is None:
-                    yield ""
-                    continue
-                text = json.loads(value) if is_json(entry) else value
-                if isinstance(text, str):
-                    if len(text) > MAX_LINE_BYTES:
-                        raise ValueError(
-                            f"{self.name}: row {self.numbers[row - 1]} is longer than {MAX_LINE_BYTES:,} characters; "
-                            "cut it into sentences"
-                        )
-                    yield text
-                elif isinstance(text, list | dict | bytes):
-                    kind = type(text).__name__
-                    raise ValueError(
-                        f"{self.name}: row {self.numbers[row - 1]} has a {kind} as {column!r}, not text; give a column "
-                        "of texts, or a path into it"
-                    )
-                else:
-                    yield "" if text != text else str(text)  # NaN
+        entry = self.table.schema.field(column)
+        values = chain.from_iterable(values_of(entry, chunk) for chunk in self.table.column(column).chunks)
+        for number, value in zip(self.numbers, values, strict=True):
+            if isinstance(value, list | dict | bytes):
+                raise ValueError(
+                    f"{self.name}: row {number} has a {type(value).__name__} as {column!r}, not text; give a column of "
+                    "texts, or a path into it"
+                )
+            if isinstance(value, str) and len(value) > MAX_LINE_BYTES:
+                raise ValueError(
+                    f"{self.name}: row {number} is longer than {MAX_LINE_BYTES:,} characters; cut it into sentences"
+                )
+            yield "" if value is None or value != value else str(value)  # the second: NaN
 
 
 def _corpus(
@@ -262,8 +260,7 @@ def _corpus(
     sample = first[1].slice(0, SAMPLE_ROWS)
     text = text_column(rows, sample, column, labels, options)
     nested = [path for path in (text, labels) if path is not None and path not in rows.schema.names]
-    every = chain([first], rows.batches)
-    batches = _nested(every, nested) if nested else every
+    batches = _nested(chain([first], rows.batches), nested)
     numbers, table = _collected(rows.name, batches, limit, max_bytes)
     if labels is not None and labels == text:
         raise ValueError(f"{rows.name}: texts and labels are both in {labels!r}; give another `column` or `labels`")
@@ -272,7 +269,10 @@ def _corpus(
         coding = str(rows.encoding)
         facts += [coding] if coding not in ("utf-8", "utf-8-sig") else []
         if rows.encoding.undecoded:
-            facts.append(_undecoded(table, numbers))
+            numbered = zip(numbers, *(column.to_pylist() for column in table.columns), strict=True)
+            odd = [str(row) for row, *cells in numbered if any("\ufffd" in cell for cell in cells if cell)]
+            shown = ", ".join(odd[:SHOWN_ROWS]) + (", …" if len(odd) > SHOWN_ROWS else "")
+            facts.append(f"{len(odd):,} row{'' if len(odd) == 1 else 's'} with undecoded characters ({shown})")
     return Corpus(rows.name, table, numbers, text, labels, tuple(facts), lines=rows.format == formats.TEXT)
 
 
@@ -320,20 +320,6 @@ def _mapped(batches: Sequence[pa.RecordBatch]) -> pa.Table:
             os.unlink(path)
 
 
-def _undecoded(table: pa.Table, numbers: np.ndarray) -> str:
-    rows = sorted(
-        {
-            int(numbers[row])
-            for entry, column in zip(table.schema, table.columns, strict=True)
-            if pa.types.is_large_string(entry.type)
-            for row, cell in enumerate(column.to_pylist())
-            if cell and "\ufffd" in cell
-        }
-    )
-    shown = ", ".join(map(str, rows[:SHOWN_ROWS])) + (", …" if len(rows) > SHOWN_ROWS else "")
-    return f"{len(rows):,} row{'' if len(rows) == 1 else 's'} with undecoded characters ({shown})"
-
-
 def _header_by(column: str | None, rows: Source, first: Batch) -> bool | None:
     """Return whether a table that was read otherwise has a header, as the name of its column says; else None."""
     if column is None or rows.format not in (formats.DELIMITED, formats.XLSX) or column in rows.schema.names:
@@ -353,7 +339,7 @@ def text_column(
 ) -> str:
     """Return the column of texts. Raises ValueError where a name is wrong, or where it cannot be told."""
     names = list(rows.schema.names)
-    _check_named(rows, [("column", column), ("labels", labels)])
+    _check_named(rows, {"column": column, "labels": labels})
     if column is not None:
         return column
     if rows.header is None:
@@ -372,8 +358,7 @@ def text_column(
         return names[0]
     spelled = {name.lower(): name for name in names} | {name: name for name in names}
     if usual := next((spelled[name] for name in TEXT_NAMES if spelled.get(name, labels) != labels), None):
-        if f"{usual}.2" in names:
-            raise ValueError(f"{rows.name}: several columns are called {usual!r}; give each another name")
+        _check_column(rows.name, rows.schema, usual)
         return usual
     others = [name for name in names if name != labels]
     if len(others) == 1:
@@ -396,10 +381,10 @@ def text_column(
     )
 
 
-def _check_named(rows: Source, named: Sequence[tuple[str, str | None]]) -> None:
+def _check_named(rows: Source, options: Mapping[str, str | None]) -> None:
     """Raise ValueError for an option that names no column of a source."""
     names = rows.schema.names
-    for option, name in named:
+    for option, name in options.items():
         if name is None:
             continue
         if not isinstance(name, str):
@@ -411,28 +396,26 @@ def _check_named(rows: Source, named: Sequence[tuple[str, str | None]]) -> None:
                 f"{rows.name}: line 1 looks like a header: {', '.join(names[:20])}; give the column by its name, or "
                 "say that it is none: header=no"
             )
-        _check_columns(rows.name, rows.schema, [name])
+        _check_column(rows.name, rows.schema, name)
 
 
 def _paths(sample: pa.RecordBatch, name: str) -> list[str]:
     """Return the paths to texts within the nested values of a column."""
     entry = sample.schema.field(name)
     if is_json(entry):
-        values = [json.loads(cell) for cell in sample.column(name).slice(0, 1).to_pylist() if cell]
-        inner = values[0] if values and isinstance(values[0], dict) else {}
-        return [f"{name}.{key}" for key, value in inner.items() if isinstance(value, str)]
+        objects = [value for value in values_of(entry, sample.column(name).slice(0, 1)) if isinstance(value, dict)]
+        return [f"{name}.{key}" for item in objects for key, value in item.items() if isinstance(value, str)]
     return [f"{name}.{part.name}" for part in entry.type] if pa.types.is_struct(entry.type) else []
 
 
-def _check_columns(source: str, schema: pa.Schema, names: Iterable[str | None]) -> None:
-    for name in names:
-        if name is None or name in schema.names:
-            if name is not None and f"{name}.2" in schema.names:
-                raise ValueError(f"{source}: several columns are called {name!r}; give each another name")
-            continue
-        root = next((stem for stem in _stems(name) if stem in schema.names), None)
-        if root is None or not (is_json(schema.field(root)) or pa.types.is_nested(schema.field(root).type)):
-            raise ValueError(f"{source}: no column {name!r}; it has {', '.join(schema.names[:40]) or 'none'}")
+def _check_column(source: str, schema: pa.Schema, name: str) -> None:
+    if name in schema.names:
+        if f"{name}.2" in schema.names:
+            raise ValueError(f"{source}: several columns are called {name!r}; give each another name")
+        return
+    root = next((schema.field(stem) for stem in _stems(name) if stem in schema.names), None)
+    if root is None or not (is_json(root) or pa.types.is_nested(root.type)):
+        raise ValueError(f"{source}: no column {name!r}; it has {', '.join(schema.names[:40]) or 'none'}")
 
 
 def _stems(path: str) -> Iterator[str]:
@@ -458,10 +441,7 @@ def _nested(batches: Iterator[Batch], paths: Sequence[str]) -> Iterator[Batch]:
         for path in paths:
             root = next(stem for stem in _stems(path) if stem in batch.schema.names)
             entry, keys = batch.schema.field(root), path[len(root) + 1 :].split(".")
-            cells = [
-                inner(json.loads(cell) if is_json(entry) and cell is not None else cell, keys)
-                for cell in batch.column(root).to_pylist()
-            ]
+            cells = [inner(value, keys) for value in values_of(entry, batch.column(root))]
             column = pa.field(path, pa.large_string(), metadata=PATH_MARK)
             batch = batch.append_column(column, pa.array(cells, pa.large_string()))
         yield numbers, batch
@@ -470,6 +450,12 @@ def _nested(batches: Iterator[Batch], paths: Sequence[str]) -> Iterator[Batch]:
 def is_stream(data: Any) -> bool:
     """True for an IterableDataset, which may have no end."""
     return hasattr(data, "column_names") and hasattr(data, "with_format") and not hasattr(data, "__len__")
+
+
+def is_items(data: object) -> bool:
+    """True for a list of items or the like; not for what has columns or keys, such as a data frame or a dataset."""
+    columned = any(hasattr(data, name) for name in ("columns", "column_names"))
+    return isinstance(data, Iterable) and not (isinstance(data, Mapping | str | bytes | Path) or columned)
 
 
 def source_in_memory(data: Any) -> Source:
@@ -491,8 +477,7 @@ def source_in_memory(data: Any) -> Source:
         schema = plain_schema(data.schema)
         batches = plain_batches(data.to_batches(BATCH_ROWS), schema)
         return Source(IN_MEMORY, "table", schema, iter(batches))
-    columned = any(hasattr(data, name) for name in ("columns", "column_names"))
-    if not isinstance(data, Iterable) or isinstance(data, Mapping | bytes) or columned:
+    if not is_items(data):
         raise ValueError(
             f"data is a {type(data).__name__}; give a list of texts such as a column, one split of a dataset, or a path"
         )

@@ -70,10 +70,10 @@ def dialect_of(
     if not lines:
         return Dialect(own or "", skipped=skipped)
     if delimiter is None:
-        guesses = [_Guess.of(mark, lines, complete) for mark in sorted(DELIMITERS, key=lambda mark: mark != own)]
+        guesses = [_Guess.of(mark, lines, complete) for mark in DELIMITERS]
         fitting = [guess for guess in guesses if guess.fits(own is not None)]
         if not fitting:
-            return _alone(lines, suffix, own, header, skipped, complete)
+            return _alone(lines, own, header, skipped, complete)
         best = max(fitting, key=lambda guess: (guess.share > 0.98, guess.delimiter == own, guess.named, guess.share))
     else:
         best = _Guess.of(delimiter, lines, complete)
@@ -86,19 +86,13 @@ def dialect_of(
     return Dialect(best.delimiter, quoted, has_header(rows) if header is None else header, skipped)
 
 
-def _alone(
-    lines: Sequence[str], suffix: str, own: str | None, header: bool | None, skipped: int, complete: bool
-) -> Dialect:
+def _alone(lines: Sequence[str], own: str | None, header: bool | None, skipped: int, complete: bool) -> Dialect:
     """Return the dialect of lines that no delimiter cuts evenly: one column of a .csv or .tsv, or a text a line."""
-    if named := re.fullmatch(r"\w+([,;|\t])\w+(\1\w+)*", lines[0].strip()):
-        return Dialect(
-            named[1], named[1] != "\t", True if header is None else header, skipped
-        )  # reading names the line
-    if own is None:
-        return Dialect("", False, bool(header), skipped)
-    rows = _Guess.parsed(own, lines if complete else lines[:-1] or lines, own == ",")
-    if rows is None:
-        return Dialect(own, own == ",", bool(header), skipped)  # reading it names the line
+    if named := re.fullmatch(r"\w+([,;|\t])\w+(\1\w+)*", lines[0].strip()):  # reading names the line
+        return Dialect(named[1], named[1] != "\t", True if header is None else header, skipped)
+    rows = None if own is None else _Guess.parsed(own, lines if complete else lines[:-1] or lines, own == ",")
+    if own is None or rows is None:  # the second: reading names the line
+        return Dialect(own or "", own == ",", bool(header), skipped)
     widths = Counter(map(len, rows))
     if len(widths) > 1 and not _names(rows[0]):
         low, high = min(widths), max(widths)
@@ -106,10 +100,9 @@ def _alone(
             f"its rows have {low} to {high} cells between {DELIMITERS[own]}, so it may be a text a line; say which: "
             "format=text, or quote the cells that hold a delimiter"
         )
-    if len(widths) == 1 and 1 in widths:
-        header_cell = rows[0][0].strip().lower() in TEXT_NAMES
-        return Dialect(own, own == ",", header_cell if header is None else header, skipped)
-    return Dialect(own, own == ",", has_header(rows) if header is None else header, skipped)
+    if header is None:
+        header = rows[0][0].strip().lower() in TEXT_NAMES if widths.keys() == {1} else has_header(rows)
+    return Dialect(own, own == ",", header, skipped)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from itertools import chain, islice, tee
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ from cse.corpus.source import (
     MAX_COLUMNS,
     Source,
     distinct_names,
+    line_batches,
     named_rows,
     of_dicts,
     plain_batches,
@@ -60,7 +61,9 @@ from cse.files.remote import is_remote, local_copy, naming, shown
 from cse.files.writing import check_regular
 
 TEXT, DELIMITED, JSON_LINES, JSON, PARQUET, ARROW, XLSX = "text", "csv", "jsonl", "json", "parquet", "arrow", "xlsx"
-SIGNED = (PARQUET, ARROW, XLSX)  # begin with bytes of their own
+SIGNS = {  # the first bytes of a file's content; a .zip that is packed once more is a workbook
+    b"PAR1": PARQUET, b"ARROW1": ARROW, b"\xff\xff\xff\xff": ARROW, ZIP: XLSX,
+}  # fmt: skip
 SUFFIXES = {
     ".txt": TEXT, ".text": TEXT, **dict.fromkeys(OWN_DELIMITERS, DELIMITED), ".jsonl": JSON_LINES,
     ".ndjson": JSON_LINES, ".json": JSON, ".parquet": PARQUET, ".arrow": ARROW, ".feather": ARROW, ".xlsx": XLSX,
@@ -179,24 +182,18 @@ def _format_of(path: Path, options: Options, encoding: Coding) -> str:
     if is_workbook(path):
         return XLSX
     start = head(path, 8192)
-    if start.startswith(ZIP):
-        return XLSX  # packed once more
     if start.startswith(OLD_WORKBOOK):
         raise ValueError(f"{path}: is a workbook of the old format .xls; save it as .xlsx or .csv")
-    if start.startswith(b"PAR1"):
-        return PARQUET
-    if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        return ARROW
+    if signed := next((kind for sign, kind in SIGNS.items() if start.startswith(sign)), None):
+        return signed
     if options.delimiter or any(value is not None for value in (options.header, options.quotes, options.skip)):
         return DELIMITED
     named = SUFFIXES.get(suffix_of(path))
     text = start.decode("utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace").lstrip()
     if text.startswith(("{", "[")) and (kind := _kind_of_json(path, text, named)):
         return kind
-    if named not in (None, TEXT, DELIMITED, *SIGNED):
+    if named and named != TEXT and named not in SIGNS.values():
         return named
-    if named == DELIMITED:
-        return DELIMITED
     lines, complete = _sample(path, encoding())
     return DELIMITED if dialect_of(lines, "", complete=complete).delimiter else TEXT
 
@@ -215,15 +212,15 @@ def is_workbook(path: Path) -> bool:
 
 def _kind_of_json(path: Path, text: str, named: str | None) -> str | None:
     """Return the format of a file that begins with this text, after a bracket; None if it may be prose."""
-    whole = None
+    first, _, further = text.partition("\n")
+    whole, further = None, further.strip()
     with suppress(ValueError, RecursionError):
-        whole = json.loads(text.split("\n", 1)[0].strip())
-    further = text.split("\n", 1)[1].lstrip() if "\n" in text else ""
+        whole = json.loads(first)
     if named in (None, TEXT) and whole is not None and further and not further.startswith(("{", "[")):
         return None
-    if isinstance(whole, dict) and ("\n" in text.strip() or (named != JSON and _json_rows(path, whole) == [whole])):
+    if isinstance(whole, dict) and (further or (named != JSON and _json_rows(path, whole) == [whole])):
         return JSON_LINES
-    if named == JSON_LINES and (whole is None or "\n" in text.strip()):
+    if named == JSON_LINES and (whole is None or further):
         return JSON if whole is None and _opens_json(text) else JSON_LINES
     return JSON if whole is not None or named == JSON or _opens_json(text) else None
 
@@ -237,7 +234,7 @@ def _opens_json(text: str) -> bool:
 def _sample(path: Path, encoding: Encoding) -> tuple[list[str], bool]:
     """Return the first lines of a file with their ends, and whether they are all."""
     lines, characters = [], 0
-    every = text_lines(path, keep_ends=True, encoding=replace(encoding, undecoded=[]))
+    every = text_lines(path, keep_ends=True, encoding=replace(encoding))  # which notes what it could not decode
     for line in every:
         lines.append(line)
         characters += len(line)
@@ -248,11 +245,8 @@ def _sample(path: Path, encoding: Encoding) -> tuple[list[str], bool]:
 
 def _text(path: Path, options: Options, coding: Coding) -> Source:
     encoding = coding()
-    lines, numbers = tee(enumerate(text_lines(path, encoding=encoding), start=1))
     schema = pa.schema([(TEXT_NAMES[1], pa.large_string())])
-    batches = text_batches(
-        ([line] for _, line in lines if line.strip()), schema, (number for number, line in numbers if line.strip())
-    )
+    batches = line_batches(text_lines(path, encoding=encoding), schema)
     return Source(str(path), TEXT, schema, batches, [], encoding, header=False)
 
 
@@ -400,10 +394,11 @@ def _json_rows(path: Path, value: Any) -> list[Any]:
         if len(cells) < len(value[:SAMPLE_LINES]) or not cells or not has_header(cells):
             return value
         value = {"columns": cells[0], "data": value[1:]}
-    if isinstance(value, dict) and _all_lists(value.get("data")) and isinstance(value.get("columns"), list):
-        return [dict(zip(map(str, value["columns"]), row, strict=False)) for row in value["data"]]  # pandas' "split"
     if not isinstance(value, dict):
         raise ValueError(f"{path}: holds a {type(value).__name__}; give a list of objects, or columns")
+    columns, data = value.get("columns"), value.get("data")
+    if isinstance(columns, list) and isinstance(data, list) and all(isinstance(row, list) for row in data):
+        return [dict(zip(map(str, columns), row, strict=False)) for row in data]  # pandas' "split"
     lists = [entry for entry in value.values() if isinstance(entry, list)]
     if value and len(lists) == len(value) and len(set(map(len, lists))) == 1 and not isinstance(lists[0][:1], dict):
         if len(lists) == 1 and lists[0] and isinstance(lists[0][0], dict):
@@ -420,14 +415,10 @@ def _json_rows(path: Path, value: Any) -> list[Any]:
     return [value]
 
 
-def _all_lists(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(row, list) for row in value)
-
-
 def _unpacked_file(path: Path) -> Path | io.BytesIO:
     """Return a file of a format with bytes of its own, in memory if it is packed or a workbook of another suffix."""
     with path.open("rb") as file:
-        packed = file.read(6).startswith((ZIP, *COMPRESSED))
+        packed = file.read(6).startswith(tuple(COMPRESSED))
     if not packed or (is_workbook(path) and SUFFIXES.get(path.suffix.lower()) == XLSX):
         return path
     with path.open("rb") if is_workbook(path) else opened(path) as file:

@@ -10,24 +10,26 @@ import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cse.files.writing import check_regular
 
-COMPRESSED: dict[bytes, Callable[..., Any]] = {
-    b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open,
-}  # fmt: skip
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zip")  # suffixes that a name may have after that of its content
 NOT_OF_TEXT = (".xlsx", ".xlsm", ".parquet", ".arrow", ".feather", ".png", ".jpg", ".pdf")
 ZIP = b"PK\x03\x04"
+COMPRESSED: dict[bytes, Callable[[Path], Any]] = {  # how to open files that begin with these bytes
+    b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open,
+    ZIP: lambda path: zipfile.ZipFile(path).open(zip_member(path)),  # noqa: SIM115  # who asked for it closes it
+}  # fmt: skip
+UNPACKED_AT_ONCE = 1 << 16  # bytes
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile)
 MAX_LINE_BYTES = 10_000_000  # a compressed file of a few kB can hold a line of gigabytes
 # Text shrinks to a third or a tenth; a file that unpacks to more than this was made to fill a disk or the memory.
 MAX_EXPANSION, FREE_EXPANSION_BYTES = 200, 192 << 20
 BOMS = {
-    codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
 }  # fmt: skip
 # What files of people's programs are written in. Asked about all 90 encodings it knows, charset-normalizer takes a
@@ -38,19 +40,18 @@ ENCODINGS = (
 )  # fmt: skip
 USUAL_ENCODING = "cp1252"  # of what cannot be told: Windows in the west
 SAMPLE_BYTES = 1 << 18
-CHECKED_BYTES = 16 << 20  # of an unpacked file, for its encoding; to unpack all of it twice takes as long as to read it
 
 
 @dataclass
 class Encoding:
     """How the bytes of a file are decoded: by `name`, or `rest` where a line is not of that encoding.
 
-    `undecoded` collects the numbers of the lines in which characters could not be decoded; these hold U+FFFD.
+    `undecoded` becomes True when characters of a line cannot be decoded; the line then holds U+FFFD.
     """
 
     name: str = "utf-8"
     rest: str | None = None
-    undecoded: list[int] = field(default_factory=list)
+    undecoded: bool = False
     newline: str = "\n"
     mixed: bool = False  # some lines were not of the encoding `name`
     checked: bool = False  # the whole file was read: it is UTF-8, without NUL bytes and endless lines
@@ -61,18 +62,16 @@ class Encoding:
         return " and ".join(name.replace("cp125", "windows-125").replace("_", "-") for name in names)
 
 
-def opened(path: Path) -> io.BufferedIOBase:
+def opened(path: Path) -> io.BufferedReader:
     """Open a file for reading, unpacked if it is compressed (by its content), or the one file in a .zip.
 
     Raises ValueError for a .zip of several files, OSError if it cannot be read.
     """
     with path.open("rb") as file:
         magic = file.read(6)
-    if magic.startswith(ZIP):
-        return _Bounded(zipfile.ZipFile(path).open(zip_member(path)), path)
     for sign, opener in COMPRESSED.items():
         if magic.startswith(sign):
-            return _Bounded(opener(path, "rb"), path)
+            return io.BufferedReader(_Bounded(opener(path), path), UNPACKED_AT_ONCE)
     return path.open("rb")
 
 
@@ -88,30 +87,22 @@ def zip_member(path: Path) -> str:
         return files[0].filename
 
 
-class _Bounded(io.BufferedIOBase):
+class _Bounded(io.RawIOBase):
     """An unpacked file that refuses to grow without end."""
 
     def __init__(self, file: Any, path: Path) -> None:
         self.file, self.path, self.unpacked = file, path, 0
         self.limit = max(FREE_EXPANSION_BYTES, MAX_EXPANSION * path.stat().st_size)
 
-    def _checked(self, block: bytes) -> bytes:
-        self.unpacked += len(block)
-        if self.unpacked > self.limit:
-            raise ValueError(f"{self.path}: unpacks to more than {MAX_EXPANSION} times its size; unpack it yourself")
-        return block
-
     def readable(self) -> bool:
         return True
 
-    def read(self, size: int | None = -1, /) -> bytes:
-        return self._checked(self.file.read(self.limit + 1 if size is None or size < 0 else size))
-
-    def read1(self, size: int = -1, /) -> bytes:
-        return self._checked(self.file.read1(size))
-
-    def readline(self, size: int | None = -1, /) -> bytes:
-        return self._checked(self.file.readline(size))
+    def readinto(self, buffer: Any, /) -> int:
+        size: int = self.file.readinto(buffer)
+        self.unpacked += size
+        if self.unpacked > self.limit:
+            raise ValueError(f"{self.path}: unpacks to more than {MAX_EXPANSION} times its size; unpack it yourself")
+        return size
 
     def close(self) -> None:
         self.file.close()
@@ -154,12 +145,9 @@ def encoding_of(path: Path, name: str | None = None) -> Encoding:
 def _of_bytes(path: Path) -> Encoding:
     """Return UTF-8, what the lines that are not UTF-8 look like, or both. Raises ValueError for a binary file."""
     decoder, valid, lines, returns, length = codecs.getincrementaldecoder("utf-8")(), True, 0, 0, 0
-    total = 0
     try:
         with opened(path) as file:
-            packed = isinstance(file, _Bounded)
-            while (total < CHECKED_BYTES or not packed) and (block := file.read(1 << 20)):
-                total += len(block)
+            while block := file.read(1 << 20):
                 if (null := block.find(b"\x00")) >= 0:
                     raise ValueError(binary(path, lines + block.count(b"\n", 0, null) + 1))
                 newlines = block.count(b"\n")
@@ -171,11 +159,9 @@ def _of_bytes(path: Path) -> Encoding:
                     valid = valid and decoder.decode(block) is not None
                 except UnicodeDecodeError:
                     valid = False
-            cut = total >= CHECKED_BYTES and packed
-            valid = valid and (cut or not decoder.getstate()[0])
         newline = "\r" if returns and not lines else "\n"
-        if valid:
-            return Encoding(rest=USUAL_ENCODING if cut else None, newline=newline, checked=not cut)
+        if valid and not decoder.getstate()[0]:
+            return Encoding(newline=newline, checked=True)
         strange: list[bytes] = []
         size, mixed = 0, False
         with opened(path) as file:
@@ -227,27 +213,19 @@ def text_lines(path: Path, keep_ends: bool = False, encoding: Encoding | None = 
     regular file, NUL bytes (a binary file), and a line of more than `MAX_LINE_BYTES` bytes; OSError, which names the
     file, if it cannot be read.
     """
-    path = Path(path)
+    path, number = Path(path), 0
     check_regular(path)
     coding = encoding or encoding_of(path)
-    with opened(path) as file:
-        yield from stream_lines(file, str(path), keep_ends, coding)
-
-
-def stream_lines(
-    file: io.BufferedIOBase, path: str, keep_ends: bool = False, encoding: Encoding | None = None
-) -> Iterator[str]:
-    """Yield the lines of an open file as `text_lines` does; errors name it as `path`."""
-    coding, number = encoding or Encoding(), 0
     wide = coding.name.startswith(("utf-16", "utf_16", "utf-32", "utf_32")) or coding.newline != "\n"
     try:
-        for line in _whole(file, coding) if wide or coding.checked else _by_line(file, coding):
-            number += 1
-            if "\x00" in line:
-                raise ValueError(binary(path, number))
-            if len(line) > MAX_LINE_BYTES:
-                raise ValueError(too_long(path, number))
-            yield line if keep_ends else line.rstrip("\r\n")
+        with opened(path) as file:
+            for line in _whole(file, coding) if wide or coding.checked else _by_line(file, coding):
+                number += 1
+                if "\x00" in line:
+                    raise ValueError(binary(path, number))
+                if len(line) > MAX_LINE_BYTES:
+                    raise ValueError(too_long(path, number))
+                yield line if keep_ends else line.rstrip("\r\n")
     except UnicodeError as error:
         raise ValueError(
             f"{path}: line {number + 1} is not {coding} ({error}); give its encoding, or save it again as UTF-8"
@@ -260,30 +238,27 @@ def stream_lines(
         raise OSError(f"{path}: cannot be read after line {number} ({error}); copy it again") from error
 
 
-def _whole(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
+def _whole(file: io.BufferedReader, coding: Encoding) -> Iterator[str]:
     """Yield the lines of a file that is of one encoding."""
     name = "utf-8-sig" if coding.name == "utf-8" else coding.name
     # Closed by name: a reader that stops early would leave that to the garbage collector, which warns.
-    with io.TextIOWrapper(file, name, "strict" if coding.checked else "replace", coding.newline) as lines:  # type: ignore[type-var]
+    with io.TextIOWrapper(file, name, "strict" if coding.checked else "replace", coding.newline) as lines:
         if coding.checked:
             yield from lines
         while line := lines.readline(MAX_LINE_BYTES + 1):
             yield line[:-1] + "\n" if coding.newline == "\r" and line.endswith("\r") else line
 
 
-def _by_line(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
+def _by_line(file: io.BufferedReader, coding: Encoding) -> Iterator[str]:
     """Yield the lines of a file in which some may be of another encoding."""
-    number, name = 0, "utf-8" if coding.name == "utf-8-sig" else coding.name
+    if file.peek(3).startswith(codecs.BOM_UTF8):
+        file.read(3)
     while raw := file.readline(MAX_LINE_BYTES + 1):
-        number += 1
-        if number == 1:
-            raw = raw.removeprefix(codecs.BOM_UTF8)
         try:
-            line = raw.decode(name)
+            line = raw.decode(coding.name)
         except UnicodeDecodeError:
-            line = raw.decode(coding.rest or name, "replace")
-            coding.mixed = coding.rest not in (None, name)
-            if "\ufffd" in line:
-                coding.undecoded.append(number)
+            line = raw.decode(coding.rest or coding.name, "replace")
+            coding.mixed = coding.rest not in (None, coding.name)
+            coding.undecoded |= "\ufffd" in line
         # Characters are fewer than bytes: the caller refuses a length in bytes.
         yield line if len(raw) <= MAX_LINE_BYTES else raw.decode("latin-1")

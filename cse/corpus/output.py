@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -65,7 +66,8 @@ def write_rows(path: Path, table: pa.Table, for_spreadsheets: bool = False) -> N
                     rows = (fields_of(batch, row) for row in range(batch.num_rows))
                     file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
             else:
-                _write_delimited(file, table, "\t" if suffix == TSV else ",", for_spreadsheets)
+                delimiter = "\t" if suffix == TSV else ","
+                _write_delimited(file, table.schema.names, _text_rows(table), delimiter, for_spreadsheets)
 
     write_file(path, write)
 
@@ -76,35 +78,35 @@ def with_vectors(table: pa.Table, vectors: np.ndarray) -> pa.Table:
     return beside({"vector": flat}, table, last=True)
 
 
-def _write_delimited(file: TextIO, table: pa.Table, delimiter: str, for_spreadsheets: bool) -> None:
-    write_row = _row_writer(file, delimiter)
-    write_row(table.schema.names)
+def _text_rows(table: pa.Table) -> Iterator[Sequence[str]]:
+    """Yield the rows of a table as texts; of a column of JSON its texts as they are, other values as JSON."""
     for batch in table.to_batches(1024):
-        columns = [
-            [_cell(value, is_json(entry), for_spreadsheets) for value in column.to_pylist()]
-            for entry, column in zip(table.schema, batch.columns, strict=True)
-        ]
-        for row in zip(*columns, strict=True):
-            write_row(row)
+        columns = zip(table.schema, batch.columns, strict=True)
+        yield from zip(
+            *([_cell(value, is_json(entry)) for value in column.to_pylist()] for entry, column in columns), strict=True
+        )
 
 
-def _row_writer(file: TextIO, delimiter: str = ",") -> Callable[[Sequence[Any]], object]:
-    """Return a function that writes a row; all cells are quoted where one has a carriage return.
+def _cell(value: Any, json_text: bool) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else str(as_json(value) if isinstance(value, list | dict) else value)
+    return str(json.loads(text) if json_text and text.startswith('"') else text)
+
+
+def _write_delimited(
+    file: TextIO, columns: Sequence[str], rows: Iterable[Sequence[Any]], delimiter: str, for_spreadsheets: bool
+) -> None:
+    """Write rows under their header; all cells of a row are quoted where one has a carriage return.
 
     Before Python 3.13 `csv` leaves such a cell bare if rows do not end in one, and readers take it for a line's end.
     """
     usual = csv.writer(file, delimiter=delimiter, lineterminator="\n")
     quoted = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    return lambda row: (quoted if any("\r" in cell for cell in row if isinstance(cell, str)) else usual).writerow(row)
-
-
-def _cell(value: Any, json_text: bool, for_spreadsheets: bool) -> str:
-    if value is None:
-        return ""
-    text = value if isinstance(value, str) else as_json(value) if isinstance(value, list | dict) else str(value)
-    if json_text and isinstance(text, str) and text.startswith('"'):
-        text = json.loads(text)  # a text in a column of mixed values
-    return guarded(str(text)) if for_spreadsheets else str(text)
+    for row in chain([columns], rows):
+        if for_spreadsheets:
+            row = [guarded(cell) if isinstance(cell, str) else cell for cell in row]
+        (quoted if any("\r" in cell for cell in row if isinstance(cell, str)) else usual).writerow(row)
 
 
 def guarded(text: str) -> str:
@@ -115,15 +117,5 @@ def guarded(text: str) -> str:
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]], for_spreadsheets: bool = False) -> str:
     """Return rows under their header as CSV; None is an empty cell."""
     file = io.StringIO()
-    write_row = _row_writer(file)
-    for row in (columns, *rows):
-        write_row([guarded(cell) if for_spreadsheets and isinstance(cell, str) else cell for cell in row])
+    _write_delimited(file, columns, rows, ",", for_spreadsheets)
     return file.getvalue()
-
-
-def as_html(records: list[dict[str, Any]]) -> str:
-    """Return records as a table of HTML, as a notebook shows it."""
-    import pandas as pd
-
-    with pd.option_context("display.max_colwidth", 300):
-        return str(pd.DataFrame(records).to_html(index=False))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import Any
 
 import numpy as np
@@ -41,25 +41,30 @@ class Source:
 
 def distinct_names(names: Sequence[str]) -> list[str]:
     """Return names of which each is there once: "text", "text.2"."""
-    counts: dict[str, int] = {}
-    distinct: list[str] = []
+    distinct: dict[str, None] = {}
     for name in names:
-        counts[name] = counts.get(name, 0) + 1
-        numbered = name if counts[name] == 1 else f"{name}.{counts[name]}"
-        while numbered in distinct:  # a column may be called "text.2", too
-            counts[name] += 1
-            numbered = f"{name}.{counts[name]}"
-        distinct.append(numbered)
-    return distinct
+        numbered = chain([name], (f"{name}.{number}" for number in count(2)))
+        distinct[next(free for free in numbered if free not in distinct)] = None
+    return list(distinct)
 
 
-def text_batches(rows: Iterator[list[str]], schema: pa.Schema, numbers: Iterator[int] | None = None) -> Iterator[Batch]:
-    """Yield rows of texts as batches of Arrow, numbered from 1 unless `numbers` counts them."""
+def text_batches(rows: Iterator[list[str]], schema: pa.Schema) -> Iterator[Batch]:
+    """Yield rows of texts as batches of Arrow, numbered from 1."""
     first = 1
     while block := list(islice(rows, BATCH_ROWS)):
         arrays = [pa.array(column, pa.large_string()) for column in zip(*block, strict=True)]
-        counted = range(first, first + len(block)) if numbers is None else list(islice(numbers, len(block)))
-        yield np.array(counted, np.int64), pa.record_batch(arrays, schema=schema)
+        yield np.arange(first, first + len(block)), pa.record_batch(arrays, schema=schema)
+        first += len(block)
+
+
+def line_batches(lines: Iterator[str], schema: pa.Schema) -> Iterator[Batch]:
+    """Yield the lines that are not blank as batches of Arrow, with their numbers."""
+    first = 1
+    while block := list(islice(lines, BATCH_ROWS)):
+        filled = [at for at, line in enumerate(block) if line.strip()]
+        if filled:
+            texts = pa.array([block[at] for at in filled], pa.large_string())
+            yield np.array(filled) + first, pa.record_batch([texts], schema=schema)
         first += len(block)
 
 
@@ -100,22 +105,15 @@ def _cells_of(values: list[Any]) -> tuple[pa.Array, dict[bytes, bytes] | None]:
 
 def unified(tables: Sequence[pa.Table]) -> pa.Table:
     """Return one table of tables of JSON cells: missing columns hold nulls, and texts beside JSON become JSON."""
-    entries: dict[str, pa.Field] = {}
-    for entry in (entry for table in tables for entry in table.schema):
-        if entry.name not in entries or is_json(entry):
-            entries[entry.name] = entry
+    mixed = {entry.name for table in tables for entry in table.schema if is_json(entry)}
     parts = []
     for table in tables:
-        columns = []
-        for name, entry in entries.items():
-            if name not in table.schema.names:
-                columns.append(pa.nulls(table.num_rows, entry.type))
-            elif is_json(entry) and not is_json(table.schema.field(name)):
-                columns.append(pa.array([as_json(cell) for cell in table.column(name).to_pylist()], entry.type))
-            else:
-                columns.append(table.column(name))
-        parts.append(pa.table(columns, schema=pa.schema(list(entries.values()))))
-    return pa.concat_tables(parts)
+        for at, entry in enumerate(table.schema):
+            if entry.name in mixed and not is_json(entry):
+                cells = pa.array([as_json(cell) for cell in table.column(at).to_pylist()], entry.type)
+                table = table.set_column(at, entry.with_metadata(JSON_MARK), cells)
+        parts.append(table)
+    return pa.concat_tables(parts, promote_options="default")
 
 
 def as_json(value: Any) -> str | None:
@@ -126,6 +124,12 @@ def as_json(value: Any) -> str | None:
 def is_json(column: pa.Field) -> bool:
     """True if the cells of a column are JSON."""
     return bool(column.metadata) and column.metadata.get(b"cse") == b"json"
+
+
+def values_of(entry: pa.Field, column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column's cells, those of JSON decoded."""
+    cells = column.to_pylist()
+    return [None if cell is None else json.loads(cell) for cell in cells] if is_json(entry) else cells
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:

@@ -8,11 +8,10 @@ columns of scored pairs are told in the same way; STS-B and SICK are read as the
 from __future__ import annotations
 
 import codecs
-import json
 import logging
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import cycle, pairwise
@@ -24,11 +23,11 @@ import numpy as np
 import pyarrow as pa
 
 from cse.corpus import formats
-from cse.corpus.corpus import IN_MEMORY, SAMPLE_ROWS, Corpus, check_text, source_in_memory
+from cse.corpus.corpus import IN_MEMORY, SAMPLE_ROWS, Corpus, check_text, is_items, source_in_memory
 from cse.corpus.dialect import USUAL_NAMES, is_number, prose
 from cse.corpus.formats import Options
 from cse.corpus.lines import head, text_lines
-from cse.corpus.source import is_json
+from cse.corpus.source import values_of
 from cse.files.remote import is_remote, local_copy, naming, shown
 from cse.files.writing import check_regular
 
@@ -63,65 +62,57 @@ Note = Callable[[str], object]
 log = logging.getLogger("cse.corpus")
 
 
-class Cells:
-    """A column's cells as texts by their rows; the column itself stays where it is mapped."""
+def texts_of(table: pa.Table, column: str, rows: np.ndarray | None = None) -> list[str]:
+    """Return the texts of a column, or of its `rows` (n,), without blanks at their ends; "" for a missing cell.
 
-    def __init__(self, table: pa.Table, name: str) -> None:
-        self.chunks = table.column(name).chunks
-        self.ends = np.cumsum([len(chunk) for chunk in self.chunks])
-        self.json = is_json(table.schema.field(name))
-
-    def texts(self, rows: np.ndarray) -> list[str]:
-        """Return the texts of `rows` (n,), without blanks at their ends; "" for a missing cell."""
-        texts, chunk_of = [""] * len(rows), np.searchsorted(self.ends, rows, "right")
-        for number in np.unique(chunk_of).tolist():
-            at, chunk = np.flatnonzero(chunk_of == number), self.chunks[number]
-            cells = chunk.take(pa.array(rows[at] - (self.ends[number] - len(chunk)))).to_pylist()
-            for position, cell in zip(at.tolist(), cells, strict=True):
-                value = json.loads(cell) if self.json and cell is not None else cell
-                texts[position] = "" if value is None or value != value else str(value).strip()
-        return texts
+    Only chunks that hold one of the rows are read: a large table is mapped from a file.
+    """
+    chunks, entry = table.column(column).chunks, table.schema.field(column)
+    ends = np.cumsum([len(chunk) for chunk in chunks])
+    rows = np.arange(table.num_rows) if rows is None else rows
+    texts, chunk_of = [""] * len(rows), np.searchsorted(ends, rows, "right")
+    for number in np.unique(chunk_of).tolist():
+        at, chunk = np.flatnonzero(chunk_of == number), chunks[number]
+        cells = chunk.take(pa.array(rows[at] - (ends[number] - len(chunk))))
+        for position, value in zip(at.tolist(), values_of(entry, cells), strict=True):
+            texts[position] = "" if value is None or value != value else str(value).strip()
+    return texts
 
 
 @dataclass(frozen=True)
 class Examples:
     """Texts to train on, which can be read in any order without loading all of them.
 
-    View v of example i is the text of the column `views[v][0]` in the row `views[v][1][i]`. `understood` says how
-    their source was read.
+    View v of example i is the text of the column `views[v][0]` of the table in the row `views[v][1][i]`. `understood`
+    says how their source was read.
     """
 
-    views: Sequence[tuple[Cells, np.ndarray]]
+    table: pa.Table
+    views: Sequence[tuple[str, np.ndarray]]
     understood: str = ""
 
     @classmethod
     def of(cls, *columns: Sequence[str]) -> Examples:
         """Return the examples of a column of texts per view."""
         table = pa.table({str(number): pa.array(texts, pa.large_string()) for number, texts in enumerate(columns)})
-        return cls([(Cells(table, name), np.arange(table.num_rows)) for name in table.schema.names])
+        return cls(table, [(name, np.arange(table.num_rows)) for name in table.schema.names])
 
     def __len__(self) -> int:
         return len(self.views[0][1])
 
     def __getitem__(self, numbers: slice | Sequence[int] | np.ndarray) -> dict[str, list[str]]:
         """Return the texts of some examples by view: "0", "1", "2"."""
-        return {str(view): cells.texts(rows[numbers]) for view, (cells, rows) in enumerate(self.views)}
+        return {str(view): texts_of(self.table, name, rows[numbers]) for view, (name, rows) in enumerate(self.views)}
 
     def select(self, numbers: slice | Sequence[int]) -> Examples:
         """Return some of the examples."""
-        return replace(self, views=[(cells, rows[numbers]) for cells, rows in self.views])
+        return replace(self, views=[(name, rows[numbers]) for name, rows in self.views])
 
     def anchors(self) -> Iterator[str]:
         """Yield the texts of the first view."""
-        cells, rows = self.views[0]
+        name, rows = self.views[0]
         for start in range(0, len(rows), BLOCK):
-            yield from cells.texts(rows[start : start + BLOCK])
-
-
-def is_items(data: object) -> bool:
-    """True for a list of items or the like; not for what has columns or keys, such as a data frame or a dataset."""
-    columned = any(hasattr(data, name) for name in ("columns", "column_names"))
-    return isinstance(data, Iterable) and not (isinstance(data, Mapping | str | bytes | Path) or columned)
+            yield from texts_of(self.table, name, rows[start : start + BLOCK])
 
 
 def training_examples(
@@ -148,8 +139,8 @@ def training_examples(
         if supervised:
             corpus, examples = _supervised(data, column, options, rows)
         else:
-            corpus = _corpus(data, column, options, rows)
-            examples = Examples([(Cells(corpus.table, corpus.text), corpus.positions)], corpus.understood())
+            corpus = Corpus.of(data, column, limit=rows, options=options)
+            examples = Examples(corpus.table, [(corpus.text, corpus.positions)], corpus.understood())
         if rows is None or len(examples) >= (limit or 0) or corpus.table.num_rows != rows:
             break
         rows *= 4  # rows without a text, and rows that are left out, are no examples
@@ -164,12 +155,6 @@ def training_examples(
 
 def _name(data: Any) -> str:
     return str(data) if isinstance(data, str | Path) else data.name if isinstance(data, Corpus) else IN_MEMORY
-
-
-def _corpus(data: Any, column: str | None, options: Options | None, limit: int | None = None) -> Corpus:
-    if isinstance(data, str | Path):
-        return Corpus.read(data, column, options=options, limit=limit)
-    return Corpus.of(data, column, limit=limit)
 
 
 def _of_tuples(items: Sequence[Any]) -> pa.Table:
@@ -218,9 +203,7 @@ class _Sample:
             kind, header = source.format, source.header is not False  # None: the first row may be one
             guessed = kind in (formats.DELIMITED, formats.XLSX) and options.header is None
             first = pa.Table.from_batches([] if batch is None else [batch.slice(0, SAMPLE_ROWS)], source.schema)
-            first = first if batch is None else pa.table(first.columns, schema=batch.schema)
-        rows = np.arange(first.num_rows)
-        cells = {name: Cells(first, name).texts(rows) for name in first.schema.names}
+        cells = {name: texts_of(first, name) for name in first.schema.names}
         return cls(_name(data), kind, cells, header, guessed)
 
     @property
@@ -273,9 +256,9 @@ def _supervised(data: Any, column: str | None, options: Options | None, limit: i
         options = replace(options, header=False)
         sample, options = _Sample.of(data, options)
     if not sample.cells:
-        return _corpus(data, None, options), Examples.of([], [])
+        return Corpus.of(data, options=options), Examples.of([], [])
     first, second, negative, label = _roles(sample, column)
-    corpus = _corpus(data, first, options, limit)
+    corpus = Corpus.of(data, first, limit=limit, options=options)
     facts = [corpus.heading, f"pairs from `{first}` and `{second}`"]
     if negative:
         facts[1] += f", hard negatives from `{negative}`"
@@ -290,8 +273,8 @@ def _supervised(data: Any, column: str | None, options: Options | None, limit: i
             negatives = np.where(filled, both, -1)
     if (empty := corpus.table.num_rows - len(both)) > 0:
         said.append(f"{_rows(empty)} without a text left out")
-    views, counted = _views(Cells(corpus.table, first), corpus.table, (second, negative or second), pairs, negatives)
-    return corpus, Examples(views, "; ".join([*facts, *counted, *said[1:]]))
+    views, counted = _views((first, second, negative or second), pairs, negatives)
+    return corpus, Examples(corpus.table, views, "; ".join([*facts, *counted, *said[1:]]))
 
 
 def _rows(count: int, kind: str = "") -> str:
@@ -299,14 +282,15 @@ def _rows(count: int, kind: str = "") -> str:
 
 
 def _views(
-    anchors: Cells, table: pa.Table, columns: tuple[str, str], pairs: np.ndarray, negatives: np.ndarray
-) -> tuple[list[tuple[Cells, np.ndarray]], list[str]]:
+    columns: tuple[str, str, str], pairs: np.ndarray, negatives: np.ndarray
+) -> tuple[list[tuple[str, np.ndarray]], list[str]]:
     """Return the views of pairs (n,), whose hard negatives are in the rows `negatives` (n,), -1 for none; what to say.
 
-    In the loss each hard negative of a batch is a negative of all its anchors. So a pair without one takes that of
-    another pair, in turn; where few pairs have one, the same texts would fill every batch, and none is used.
+    `columns` are those of anchors, positives and hard negatives. In the loss each hard negative of a batch is a
+    negative of all its anchors. So a pair without one takes that of another pair, in turn; where few pairs have one,
+    the same texts would fill every batch, and none is used.
     """
-    views = [(anchors, pairs), (Cells(table, columns[0]), pairs)]
+    views = [(column, pairs) for column in columns[:2]]
     own = np.flatnonzero(negatives >= 0)
     said = [f"{len(pairs):,} pair{'' if len(pairs) == 1 else 's'}"]
     if not len(own):
@@ -318,7 +302,7 @@ def _views(
         said.append("the other pairs take theirs in turn")
         turn = cycle(negatives[own].tolist())
         negatives = np.array([row if row >= 0 else next(turn) for row in negatives.tolist()], np.int64)
-    return [*views, (Cells(table, columns[1]), negatives)], said
+    return [*views, (columns[2], negatives)], said
 
 
 def _header_needed(sample: _Sample, column: str | None) -> bool:
@@ -388,41 +372,27 @@ def _by_labels(
     The hard negatives of a pair are contradictions of the same anchor: its first pair has the first one.
     """
     first, second, label = columns
-    labels = [_label(cell) for cell in Cells(corpus.table, label).texts(rows)]
-    meanings, said = _meanings(corpus, label, Counter(labels), (first.lower(), second.lower()) == NLI)
-    anchors = Cells(corpus.table, first).texts(rows)
-    pairs: list[int] = []
-    negatives: dict[str, list[int]] = defaultdict(list)
-    counts: Counter[str] = Counter()
-    for row, anchor, cell in zip(rows.tolist(), anchors, labels, strict=True):
-        counts[meanings[cell]] += 1
-        if meanings[cell] == PAIR:
-            pairs.append(row)
-        elif meanings[cell] == NEGATIVE:
-            negatives[anchor].append(row)
-    anchor_of = dict(zip(rows.tolist(), anchors, strict=True))
-    used: Counter[str] = Counter()
-    of_pairs = []
-    for row in pairs:
-        anchor = anchor_of[row]
-        of_pairs.append(negatives[anchor][used[anchor] % len(negatives[anchor])] if anchor in negatives else -1)
-        used[anchor] += 1
+    cells = texts_of(corpus.table, label, rows)  # compared in lower case, whole numbers without decimals
+    labels = [cell.removesuffix(".0").lower().replace(" ", "_").replace("non-", "not_") for cell in cells]
+    meanings, said = _meanings(corpus, label, dict.fromkeys(labels), (first.lower(), second.lower()) == NLI)
+    meant = np.array([meanings[cell] for cell in labels], object)
+    counts, anchors = Counter(meant.tolist()), np.array(texts_of(corpus.table, first, rows), object)
+    contradictions: dict[str, list[int]] = defaultdict(list)
+    for anchor, row in zip(anchors[meant == NEGATIVE], rows[meant == NEGATIVE].tolist(), strict=True):
+        contradictions[anchor].append(row)
+    turns = {anchor: cycle(of_anchor) for anchor, of_anchor in contradictions.items()}
+    of_pairs = [next(turns[anchor]) if anchor in turns else -1 for anchor in anchors[meant == PAIR]]
     parts = [said]
     if counts[NEUTRAL]:
         parts.append(f"{_rows(counts[NEUTRAL], 'neutral ')} left out")
     if counts[UNLABELLED]:
         parts.append(f"{_rows(counts[UNLABELLED])} without a label left out")
-    if unused := counts[NEGATIVE] - len({row for row in of_pairs if row >= 0}):
+    if unused := counts[NEGATIVE] - len({*of_pairs} - {-1}):
         parts.append(f"{unused:,} hard negative{'' if unused == 1 else 's'} of no pair left out")
-    return np.array(pairs, np.int64), np.array(of_pairs, np.int64), parts
+    return rows[meant == PAIR], np.array(of_pairs, np.int64), parts
 
 
-def _label(cell: str) -> str:
-    """Return a label as it is compared: in lower case, a whole number without decimals."""
-    return cell.removesuffix(".0").lower().replace(" ", "_").replace("non-", "not_")
-
-
-def _meanings(corpus: Corpus, column: str, labels: Mapping[str, int], nli: bool) -> tuple[dict[str, str], str]:
+def _meanings(corpus: Corpus, column: str, labels: Collection[str], nli: bool) -> tuple[dict[str, str], str]:
     """Return what each label means, and numbers explained. Raises ValueError for labels that are not known."""
     codes = OF_THREE if "2" in labels or nli else OF_TWO
     meanings = MEANINGS | codes
@@ -433,7 +403,7 @@ def _meanings(corpus: Corpus, column: str, labels: Mapping[str, int], nli: bool)
             "or name the two columns of pairs by `column`"
         )
     said = ", ".join(f"{label} {meanings[label]}" for label in sorted(labels) if label not in UNEXPLAINED)
-    return {label: meanings[label] for label in labels}, f" ({said})" if said else ""
+    return meanings, f" ({said})" if said else ""
 
 
 def scored_pairs(source: Any, note: Note | None = None) -> list[Pair]:
@@ -514,9 +484,8 @@ def _pair(where: str, cell: str, first: str, second: str) -> Pair:
 
 def _pairs_of(source: Any, sample: _Sample, options: Options) -> tuple[list[Pair], str]:
     score, first, second = _scored_columns(sample)
-    corpus = _corpus(source, first, options)
-    rows = np.arange(corpus.table.num_rows)
-    columns = [Cells(corpus.table, name).texts(rows) for name in (score, first, second)]
+    corpus = Corpus.of(source, first, options=options)
+    columns = [texts_of(corpus.table, name) for name in (score, first, second)]
     pairs = [
         _pair(f"{sample.name}: row {corpus.numbers[row]}", cell, one, other)
         for row, (cell, one, other) in enumerate(zip(*columns, strict=True))

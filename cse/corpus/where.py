@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import sqlite3
@@ -16,7 +15,7 @@ import pyarrow as pa
 
 from cse.corpus.corpus import free_name
 from cse.corpus.dialect import DATE
-from cse.corpus.source import is_json
+from cse.corpus.source import as_json, values_of
 
 log = logging.getLogger("cse.corpus")
 MAX_STEPS = 2_000_000_000  # of SQLite's machine: a minute, so that no condition runs for ever
@@ -47,7 +46,9 @@ def rows_where(
     names = table.schema.names
     by_case = {name.casefold(): name for name in reversed(names)}  # SQL does not tell "Row" from "row"
     position = free_name("position", by_case)
-    if unknown := next((text for text in _quoted_names(condition) if text.casefold() not in by_case), None):
+    # SQLite takes an unknown name in double quotes for a text, silently.
+    quoted = [token.replace('""', '"') for token in QUOTED.findall(condition) if token]
+    if unknown := next((text for text in quoted if text.casefold() not in by_case), None):
         raise ValueError(
             f'cannot read the condition {condition!r}: no column is called "{unknown}"; write a text in single quotes, '
             f"or give one of the columns {', '.join(names[:40])}"
@@ -57,9 +58,9 @@ def rows_where(
             f"cannot read the condition {condition!r}: {bare[0]} without quotes is a calculation; write '{bare[0]}'"
         )
     with closing(sqlite3.connect(":memory:")) as base:
-        quoted = ", ".join(map(_quoted, by_case.values()))
+        untyped = ", ".join(map(_quoted, by_case.values()))
         try:
-            base.execute(f"CREATE TABLE rows ({position} INTEGER PRIMARY KEY, {quoted})")
+            base.execute(f"CREATE TABLE rows ({position} INTEGER PRIMARY KEY, {untyped})")
             needed = _columns_read(base, condition, names)
             if len(needed) > len({name.casefold() for name in needed}):
                 raise ValueError(
@@ -117,11 +118,6 @@ def _named(name: str) -> str:
     return _quoted(name)
 
 
-def _quoted_names(condition: str) -> list[str]:
-    """Return what stands in double quotes: SQLite takes an unknown name in them for a text, silently."""
-    return [token.replace('""', '"') for token in QUOTED.findall(condition) if token]
-
-
 def _columns_read(base: sqlite3.Connection, condition: str, names: list[str]) -> list[str]:
     """Return the columns that a condition reads, so that only they are loaded."""
     read: set[str] = set()
@@ -145,7 +141,7 @@ def _only_reading(action: int, first: str | None, second: str | None, *_: Any) -
 
 def _values(entry: pa.Field, column: pa.ChunkedArray) -> tuple[str, list[Any]]:
     """Return the type that SQLite compares a column by, and its values; numbers may have a decimal comma."""
-    values = [_plain(value, is_json(entry)) for value in column.to_pylist()]
+    values = [_plain(value) for value in values_of(entry, column)]
     texts = {value.strip() for value in values if isinstance(value, str)} - {""}
     commas = any("," in text for text in texts)
     numbers = {text for text in texts if (COMMA_NUMBER if commas else NUMBER).fullmatch(text)}
@@ -187,13 +183,11 @@ def _text_note(name: str, values: list[Any], condition: str) -> str:
     return f'{said}; for numbers write CAST("{name}" AS REAL), which takes other texts for 0'
 
 
-def _plain(value: Any, as_json: bool) -> Any:
-    if as_json and value is not None:
-        value = json.loads(value)
+def _plain(value: Any) -> Any:
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return float(value)
     if value is None or isinstance(value, str | int | float):
         return value
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
+    return as_json(value) if isinstance(value, list | dict) else str(value)

@@ -23,7 +23,7 @@ import numpy as np
 from cse.corpus.corpus import Corpus
 from cse.corpus.dialect import is_number
 from cse.corpus.lines import text_lines
-from cse.corpus.supervised import Cells
+from cse.corpus.supervised import texts_of
 from cse.corpus.words import spans_within
 from cse.evaluation.tasks import Task, TaskData
 from cse.vectors import unit_rows
@@ -109,7 +109,7 @@ def read_texts(path: Path) -> dict[str, str]:
         if "_id" not in corpus.columns:
             raise ValueError(f"{path}: no key '_id'; it has {', '.join(corpus.columns)}")
         columns = ["_id", *(["title"] if "title" in corpus.columns else []), "text"]
-        cells = [Cells(corpus.table, name).texts(np.arange(corpus.table.num_rows)) for name in columns]
+        cells = [texts_of(corpus.table, name) for name in columns]
         for number, (name, *parts) in enumerate(zip(*cells, strict=True), start=1):
             rows.append((f"row {number}", name, " ".join(parts).strip()))
     else:

@@ -248,10 +248,7 @@ def is_utf_8(text: str) -> bool:
 
 def digest(*parts: str) -> str:
     """Return 12 hex digits of sha256 over concatenated texts."""
-    sha = hashlib.sha256()
-    for part in parts:
-        sha.update(part.encode())
-    return sha.hexdigest()[:DIGITS]
+    return hashlib.sha256("".join(parts).encode()).hexdigest()[:DIGITS]
 
 
 def file_digest(path: Path) -> str:

@@ -47,9 +47,9 @@ def collections(location: str) -> list[str]:
 
 
 def client_of(location: str) -> Any:
-    from index.milvus import connect, parse_address
+    from index.milvus import connect
 
-    return connect(parse_address(location))
+    return connect(location)
 
 
 pytestmark = [needs_server, pytest.mark.filterwarnings("ignore::DeprecationWarning:pymilvus")]
