@@ -292,20 +292,25 @@ class TokenRows:
         inside[runs(self.offsets[:-1] + starts, self.lengths)] = True
         return inside
 
+    @property
+    def unread(self) -> np.ndarray:
+        """(B,) the number of first tokens of each row that a pooling leaves out."""
+        return np.array([template.unread for template in self.templates], np.int64)[self.kinds]
+
     def tables(self, padding: int, first: int = 0) -> np.ndarray:
         """Return (5, B, L) int64: ids, slots and positions of rows padded to the longest, 1 at a token, 1 at one that a
         mean reads.
 
         `padding` is the id beside the tokens, and `first` the position of a row's first one.
         """
-        column, unread = np.arange(self.sizes.max()), np.array([template.unread for template in self.templates])
+        column = np.arange(self.sizes.max())
         mask = column < self.sizes[:, None]
         tables = np.empty((5, *mask.shape), np.int64)
         for table, beside, values in zip(tables, (padding, HARD, 0), self.tokens, strict=False):
             table.fill(beside)
             table[mask] = values
         tables[2] += first
-        tables[3], tables[4] = mask, mask & (column >= unread[self.kinds, None])
+        tables[3], tables[4] = mask, mask & (column >= self.unread[:, None])
         return tables
 
     def columns(self, padding: int) -> tuple[np.ndarray, np.ndarray]:
@@ -318,8 +323,7 @@ class TokenRows:
         tables[0], tables[1], tables[2] = padding, HARD, np.arange(tables.shape[2])
         tables[0, rows, positions], tables[1, rows, positions], tables[3, rows, positions] = ids, slots, 1
         tables[3, self.sizes == 0, 0] = 1  # of a row without tokens, or there is nothing to attend to
-        unread = np.array([template.unread for template in self.templates])[self.kinds]
-        tables[4] = tables[3] & (tables[2] >= unread[:, None])
+        tables[4] = tables[3] & (tables[2] >= self.unread[:, None])
         at = self.offsets[:-1] + self.read_at
         return tables, np.where(self.sizes, positions.take(at, mode="clip"), 0)
 
@@ -356,8 +360,7 @@ def embedding_means(rows: TokenRows, table: np.ndarray) -> np.ndarray:
     """
     from scipy.sparse import csr_array
 
-    unread = np.array([template.unread for template in rows.templates], np.int64)[rows.kinds]
-    weights = (rows.tokens[2] >= np.repeat(unread, rows.sizes)).astype(np.float32)
+    weights = (rows.tokens[2] >= np.repeat(rows.unread, rows.sizes)).astype(np.float32)
     distinct, numbers = np.unique(rows.ids, return_inverse=True)
     counts = csr_array((weights, numbers, rows.offsets), (len(rows), len(distinct)))
     return (counts @ table[distinct].astype(np.float32, copy=False)) / np.maximum(counts.sum(1), 1)[:, None]
