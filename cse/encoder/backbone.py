@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
 import inspect
 import logging
 import re
@@ -38,19 +37,13 @@ MAX_POSITIONS = 512  # of a model that states no number
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Let one thread open a backbone, without garbage collection.
+    """Let one thread open a backbone.
 
     transformers puts another module in its place while it is imported, and changes functions of PyTorch while it opens
-    a model: what two threads open is wrong from then on. Its import creates a million objects that all stay.
+    a model: what two threads open is wrong from then on.
     """
     with OPENING:
-        collects = gc.isenabled()
-        gc.disable()
-        try:
-            yield
-        finally:
-            if collects:
-                gc.enable()
+        yield
 
 
 @_alone()

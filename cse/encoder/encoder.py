@@ -167,13 +167,12 @@ class Encoder:
         """Choose what the method learned; with `freeze_embeddings` the word embeddings do not belong to it."""
         self.freeze_embeddings = freeze_embeddings
 
-    def bfloat16(self) -> Self:
-        """Return the encoder, from now on computing in bfloat16; its vectors stay float32."""
-        raise NotImplementedError
+    def computing_in(self, precision: str) -> Self:
+        """Return the encoder, from now on computing in bf16 or int8; its vectors stay float32.
 
-    def int8(self) -> Self:
-        """Return the encoder, from now on computing with 8-bit integers. Raises ValueError if its engine cannot."""
-        raise ValueError(f"{self.name}: `precision` int8 needs OpenVINO; open the model with `backend` openvino")
+        Raises ValueError if its engine cannot.
+        """
+        raise NotImplementedError
 
     def __copy__(self) -> Self:
         """Return another encoder that shares weights and graphs, with its own method and settings."""

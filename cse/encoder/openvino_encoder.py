@@ -57,9 +57,9 @@ class OpenVinoEncoder(Encoder):
             self.dim = head_width(self.head)
         if reading.pooling is Pooling.STATIC_OUTPUT:
             self._check_words()
-        self._set_precision("f32")
+        self.computing_in("f32")
 
-    def _set_precision(self, precision: str) -> Self:
+    def computing_in(self, precision: str) -> Self:
         self.precision, self._compiled, self._lock = precision, dict[object, CompiledModel](), Lock()
         return self
 
@@ -77,12 +77,6 @@ class OpenVinoEncoder(Encoder):
             )
         return self
 
-    def bfloat16(self) -> Self:
-        return self._set_precision("bf16")  # where the processor can
-
-    def int8(self) -> Self:
-        return self._set_precision(INT8)
-
     def learned_arrays(self) -> dict[str, np.ndarray]:
         arrays: dict[str, np.ndarray] = {}
         if not (self.reading.frozen or self.method.untrained):
@@ -91,7 +85,8 @@ class OpenVinoEncoder(Encoder):
                 self.stored.blocks[WORD_EMBEDDINGS] = self.word_embeddings()  # float32 from now on
             arrays = {f"backbone.{name}": weights for name, weights in self.stored.blocks.items() if name not in kept}
         arrays |= {name: rows for name in ("prefix", "slots") if (rows := getattr(self, name)) is not None}
-        return arrays | {f"head.{name}": array for name, array in self.head.items() if self._heads}
+        head = self.head if self.reading.head_when is When.ALWAYS else {}
+        return arrays | {f"head.{name}": array for name, array in head.items()}
 
     @property
     def parameter_count(self) -> int:
@@ -102,16 +97,12 @@ class OpenVinoEncoder(Encoder):
     def word_embeddings(self) -> np.ndarray:
         return float32(self.stored.blocks[WORD_EMBEDDINGS])
 
-    @property
-    def _heads(self) -> bool:
-        return self.reading.head_when is When.ALWAYS
-
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "on_torch": None, "_compiled": None, "_lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._set_precision(self.precision)
+        self.computing_in(self.precision)
 
     # -- rows to vectors ----------------------------------------------------------------------------------------
 
@@ -126,7 +117,8 @@ class OpenVinoEncoder(Encoder):
                 report(len(states))
             vectors = np.concatenate(computed)
         bias = self._bias(rows[np.concatenate(passes)]) if self.reading.denoise is When.ALWAYS else None
-        return self._vectors_from(vectors, bias, self._headed if self._heads else None)
+        headed = self.reading.head_when is When.ALWAYS
+        return self._vectors_from(vectors, bias, self._headed if headed else None)
 
     def mask_states(self, rows: TokenRows) -> tuple[np.ndarray, np.ndarray]:
         return next(self._states([rows], Pooling.TOKEN)), self._bias(rows)
@@ -168,7 +160,7 @@ class OpenVinoEncoder(Encoder):
         read (B,).
         """
         first = self.first_position + self.reading.prefix
-        ids, slots, positions, mask, pooled = rows.tables(self.tokenizer.pad_token_id, first)
+        (ids, slots, positions, mask, pooled), _ = rows.tables(self.tokenizer.pad_token_id, first)
         distinct, numbers = np.unique(ids, return_inverse=True)  # half precision is slow to convert
         words = float32(self.stored.blocks[WORD_EMBEDDINGS][distinct])[numbers.reshape(ids.shape)]
         if self.slots is not None:

@@ -61,7 +61,7 @@ class StaticEncoder(Encoder):
     def to(self, device: Any) -> Self:
         return self  # copying texts to a device would take longer than their vectors
 
-    def bfloat16(self) -> Self:
+    def computing_in(self, precision: str) -> Self:
         return self  # there is no product to round
 
     def learned_arrays(self) -> dict[str, np.ndarray]:

@@ -125,7 +125,9 @@ class TorchEncoder(nn.Module, Encoder):
         self.converted = None
         return nn.Module.to(self, *args, **kwargs)
 
-    def bfloat16(self) -> Self:
+    def computing_in(self, precision: str) -> Self:
+        if precision != "bf16":
+            raise ValueError(f"{self.name}: `precision` int8 needs OpenVINO; open the model with `backend` openvino")
         return self.to(torch.bfloat16)
 
     # -- learned parameters -------------------------------------------------------------------------------------
@@ -283,11 +285,8 @@ class TorchEncoder(nn.Module, Encoder):
 
     def _collate(self, rows: TokenRows) -> tuple[torch.Tensor, torch.Tensor]:
         """Return `tables` (5, B, L) of the rows, padded at least to the longest, and the column that is read (B,)."""
-        padding, column = self.tokenizer.pad_token_id or 0, rows.read_at
-        if self.placed:
-            tables = rows.tables(padding, self.first_position + self.reading.prefix)
-        else:
-            tables, column = rows.columns(padding)
+        padding, first = self.tokenizer.pad_token_id or 0, self.first_position + self.reading.prefix
+        tables, column = rows.tables(padding, first, by_position=not self.placed)
         if self._fixed:
             wider = min(fixed_size(tables.shape[2]), self.row_limit) - tables.shape[2]
             beside = np.array([padding, HARD, 0, 0, 0])[:, None, None]
@@ -337,7 +336,7 @@ class TorchEncoder(nn.Module, Encoder):
         """Return the state for a pickle or deep copy, without what is compiled."""
         # Without the hooks that transformers installs: they are local functions, which no pickle can hold.
         modules = {**self._modules, "model": picklable(self.model)}
-        return {**self.__dict__, "_modules": modules, "converted": None, "compiled": {}}
+        return {**super().__getstate__(), "_modules": modules, "converted": None, "compiled": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickle, and register the model's class with transformers in this process."""

@@ -172,7 +172,7 @@ def fill_onnx(encoder: TorchEncoder, target: Path) -> None:
         raise ValueError(f"{encoder.name} leaves prompts out of its pooling; export to another form")
     plain = write_pipeline(encoder, target, weights=False)
     rows = encoder.rows_of(TRACED_TEXTS, [encoder.views[0][0]] * len(TRACED_TEXTS))
-    ids, _, _, mask, _ = torch.from_numpy(rows.tables(encoder.tokenizer.pad_token_id))
+    ids, _, _, mask, _ = torch.from_numpy(rows.tables(encoder.tokenizer.pad_token_id)[0])
     graph = Graph(plain).eval().cpu()
     vector, states = OUTPUTS
     axes = {name: {0: "sentences", 1: "tokens"} for name in (*INPUTS, states)} | {vector: {0: "sentences"}}
