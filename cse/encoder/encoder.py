@@ -81,7 +81,8 @@ class Encoder:
     digest before training.
     `prompts` are by name, `default_prompt_name` is used if none is given. `truncate_dim` is the default dimension of
     `encode`. `prompt` is the template whose [MASK] predicts tokens: the method's own, or PromptBERT's if that has no
-    [MASK]. An engine of torch has no `reference`, which opens the same model `on_torch`.
+    [MASK]. `reference` is what an engine other than PyTorch was opened by, and `on_torch` the same model on PyTorch,
+    once something has looked inside it.
     """
 
     backend: str
@@ -111,7 +112,11 @@ class Encoder:
 
     def to(self, device: Any) -> Any:
         """Move the model to a device. Raises ValueError if it cannot run there."""
-        raise NotImplementedError
+        if str(device) != "cpu":
+            raise ValueError(
+                f"`device` is {str(device)!r}, but OpenVINO runs on the CPU; open the model with `backend` torch"
+            )
+        return self
 
     def eval(self) -> Self:
         """Return the encoder, which is never in training mode but with PyTorch."""

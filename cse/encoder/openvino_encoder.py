@@ -70,13 +70,6 @@ class OpenVinoEncoder(Encoder):
     ) -> Self:  # fmt: skip
         return cls(read_backbone(source, revision, weights), method, **options)
 
-    def to(self, device: Any) -> Self:
-        if str(device) != "cpu":
-            raise ValueError(
-                f"`device` is {str(device)!r}, but OpenVINO runs on the CPU; open the model with `backend` torch"
-            )
-        return self
-
     def learned_arrays(self) -> dict[str, np.ndarray]:
         arrays: dict[str, np.ndarray] = {}
         if not (self.reading.frozen or self.method.untrained):

@@ -43,7 +43,7 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
     inputs = [words, positions, mask, pooled, at]
     blocks = backbone.blocks
     kind = _constant(np.ascontiguousarray(blocks["embeddings.token_type_embeddings.weight"][0]))
-    placed = op.gather(_constant(blocks["embeddings.position_embeddings.weight"]), positions, _int(0))
+    placed = op.gather(_constant(blocks["embeddings.position_embeddings.weight"]), positions, 0)
     states = [_norm(op.add(op.add(words, kind), placed), blocks, "embeddings.LayerNorm", backbone.eps)]
     # (B, 1, 1, P + L) numbers to add to attention scores.
     attended = op.multiply(op.subtract(_constant(np.float32(1)), mask), _constant(np.float32(PADDING_SCORE)))
@@ -57,7 +57,7 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
     if len(layers) > 1:
         total = reduce(op.add, (states[layer] for layer in layers))
         hidden = op.multiply(total, _constant(np.float32(1 / len(layers))))
-    first = op.gather(hidden, at, _int(1), 1)  # of row b the state at[b]
+    first = op.gather(hidden, at, 1, 1)  # of row b the state at[b]
     if pooling in (Pooling.TOKEN, Pooling.LAST):
         vectors = first
     elif pooling is Pooling.MAX:
@@ -109,7 +109,7 @@ def _block(backbone: StoredBackbone, layer: int, hidden: Any, seen: Any, prefix:
     )
     if prefix is not None:
         own = prefix.reshape(len(prefix), -1, 2, heads, width // heads)[:, layer].transpose(1, 2, 0, 3)
-        rows = op.gather(op.shape_of(query, "i32"), _ints(0), _int(0))
+        rows = op.gather(op.shape_of(query, "i32"), _ints(0), 0)
         shape = op.concat([rows, op.constant(np.array(own.shape[1:], np.int32))], 0)  # (B, heads, P, d / heads)
         before = (op.broadcast(_constant(np.ascontiguousarray(part)[None]), shape) for part in own)
         key, value = (op.concat([*pair], 2) for pair in zip(before, (key, value), strict=True))
@@ -158,10 +158,6 @@ def _constant(values: Any) -> Any:
         return values
     constant = op.constant(np.asarray(values), shared_memory=True)
     return op.convert(constant, Type.f32) if values.dtype == np.float16 else constant
-
-
-def _int(value: int) -> Any:
-    return op.constant(np.int32(value))
 
 
 def _ints(*values: int) -> Any:

@@ -305,11 +305,15 @@ class TokenRows:
         tokens, and `first` the position of a row's first one. With `by_position` each token stands in the column of its
         position, and a gap is no token: a model that takes no positions reads such rows as if it did.
         """
-        rows = np.repeat(np.arange(len(self)), self.sizes)
-        columns = self.tokens[2] if by_position else runs(np.zeros_like(self.sizes), self.sizes)
-        tables = np.zeros((5, len(self), columns.max(initial=0) + 1), np.int64)
-        tables[0], tables[1] = padding, HARD
-        tables[:3, rows, columns], tables[3, rows, columns], tables[4, rows, columns] = self.tokens, 1, ~self.unread
+        columns = self.tokens[2]
+        if not by_position:
+            columns = np.arange(len(columns)) - np.repeat(self.offsets[:-1], self.sizes)
+        width = int(columns.max(initial=0)) + 1
+        flat = np.zeros((5, len(self) * width), np.int64)
+        flat[0], flat[1] = padding, HARD
+        at = columns + np.repeat(np.arange(len(self)) * width, self.sizes)  # one index is faster than two
+        flat[:3, at], flat[3, at], flat[4, at] = self.tokens, 1, ~self.unread
+        tables = flat.reshape(5, len(self), width)
         tables[3:, self.sizes == 0, 0] = 1  # of a row without tokens, or there is nothing to attend to
         tables[2] += first
         return tables, np.where(self.sizes, columns.take(self.offsets[:-1] + self.read_at, mode="clip"), 0)

@@ -10,8 +10,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cse.encoder.devices import best_device, device_of, gpu_is_possible
 from cse.encoder.encoder import Encoder
 from cse.encoder.stored_backbone import UnsupportedError, stored_head
@@ -255,7 +253,7 @@ def _published(reference: ModelReference, family: Family, engine: type[Engine]) 
         head = stored_head(name, method.reading.head, _width(name), weights, HEADS)
     encoder = engine.open(location(name), method, name=reference.label, backbone=name, weights=weights, head=head)
     if learned is not None:
-        copy_array(np.asarray(learned), encoder.learned_arrays()[family.learned], f"{name}: {family.tensor}")
+        copy_array(learned, encoder.learned_arrays()[family.learned], f"{name}: {family.tensor}")
     return encoder
 
 

@@ -114,17 +114,11 @@ def open_pipeline(
     """
     weights = read_arrays(find_weights(str(folder), layouts))
     check_finite(weights, str(folder), cure)
-    words = next((array for key, array in weights.items() if key.endswith(WORD_TABLE)), None)
     added = Additions.of(read_json(folder / CONFIG))
     rows = added.rows(weights) if added else None
-    if slots:
-        if (
-            words is None
-            or not all(0 <= slot < len(words) for slot in slots)
-            or (rows is not None and len(rows) != len(slots))
-        ):
-            raise ArtefactError(f"{folder}: its slots {list(slots)} do not fit its template; {cure}")
-        rows = words[list(slots)] if rows is None else rows
+    if slots and rows is None:  # an export of the first versions
+        words = next(array for key, array in weights.items() if key.endswith(WORD_TABLE))
+        rows = words[list(slots)]
     stored = {"prefix": weights.pop("prefix", None), "slots": rows}
     layer = _head(folder, Path(head).name, method, cure) if head and method.reading.head_when is When.ALWAYS else {}
     stored |= {f"head.{key}": array for key, array in layer.items()}

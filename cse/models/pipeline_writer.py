@@ -219,11 +219,10 @@ def write_pipeline(
         modules.append("Normalize")
     write_modules(target, modules)
     config = {**_record(plain, first_layer), **all_layers(encoder.reading), **config}
+    tensors: dict[str, torch.Tensor] = {}
     if weights:
         tensors = plain.whole() if encoder.prefix is None else plain.tensors | {"prefix": encoder.prefix}
-        write_weights(target, plain, tensors, half=half, **config)
-    else:
-        _write_config(target, plain, encoder.model.base_model, **config)
+    write_weights(target, plain, tensors, half=half, **config)
     write_tokenizer(target, encoder, plain.tokenizer)
     _write_calls(plain, target, weights)
     return plain
@@ -272,23 +271,20 @@ def write_tokenizer(target: Path, encoder: TorchEncoder, tokenizer: dict[str, An
 def write_weights(
     target: Path, plain: PlainModel, tensors: dict[str, torch.Tensor], *, half: bool = False, **config: Any
 ) -> None:
-    """Write a model's tensors, whole or bare, and the configuration of the backbone updated with `config`.
+    """Write a model's tensors, whole, bare or none, and the configuration of the backbone updated with `config`.
 
     The configuration asks for float32, in which float16 tensors are then computed.
     """
     whole = plain.encoder.model
-    target.mkdir(exist_ok=True)
-    _write_config(target, plain, whole.base_model if plain.tensors.keys() <= tensors.keys() else whole, **config)
-    save_torch_state_dict(_stored(tensors, half), target)
-
-
-def _write_config(target: Path, plain: PlainModel, model: Any, **config: Any) -> None:
+    model = whole if tensors and not plain.tensors.keys() <= tensors.keys() else whole.base_model
     values = {key: value for key, value in model.config.to_dict().items() if not key.startswith("_")}
     rows = len(plain.tensors[plain.words])
     values |= {"architectures": [type(model).__name__], "dtype": "float32", "vocab_size": rows}
     for key in (OWN_KEY, SAVED_KEY):  # of a backbone that was trained here; written by transformers alone
         values.pop(key, None)
     write_json(target / "config.json", {**values, **config})
+    if tensors:
+        save_torch_state_dict(_stored(tensors, half), target)
 
 
 def _stored(tensors: Mapping[str, torch.Tensor], half: bool) -> dict[str, torch.Tensor]:
