@@ -213,14 +213,14 @@ def joined_reading(encoder: Encoder) -> Encoder | None:
 
 def with_head(encoder: Encoder, pooling: Pooling, projection: Projection) -> Any:
     """Return the encoder on PyTorch with the projection as its head after a pooling; it shares the weights."""
-    from cse.encoder.prompted_backbone import head_module
+    from cse.encoder.heads import head_module
     from cse.encoder.torch_encoder import TorchEncoder
 
     plain = on_torch(encoder)
     method = plain.method.replaced(head=Head.LINEAR, head_when=When.ALWAYS, pooling=pooling)
     headed = TorchEncoder(
         plain.model, plain.tokenizer, method, name=plain.name, backbone=plain.backbone,
-        head=head_module(Head.LINEAR, projection.arrays, plain.model.config),
+        head=head_module(method.reading.head_layers, projection.arrays, plain.model.config),
     )  # fmt: skip
     headed.prefix, headed.slots, headed.dim = plain.prefix, plain.slots, len(projection.components)
     headed.backbone_fingerprint, headed.max_row_length = plain.backbone_fingerprint, plain.max_row_length

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
 import inspect
 import logging
 import re
@@ -18,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch.nn.functional import scaled_dot_product_attention
 
-from cse.encoder.stored_backbone import EPS, FAMILIES, UNUSED_WEIGHT, check_fit, check_sizes
+from cse.encoder.stored_backbone import EPS, FAMILIES, UNUSED_WEIGHT, check_fit, check_sizes, no_words
 from cse.encoder.stored_tokenizer import NEEDED_ROLES, OWN_KEY, Additions
 from cse.errors import ArtefactError, first_line
 from cse.files import hub
@@ -37,19 +37,13 @@ MAX_POSITIONS = 512  # of a model that states no number
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Let one thread open a backbone, without garbage collection.
+    """Let one thread open a backbone.
 
     transformers puts another module in its place while it is imported, and changes functions of PyTorch while it opens
-    a model: what two threads open is wrong from then on. Its import creates a million objects that all stay.
+    a model: what two threads open is wrong from then on.
     """
     with OPENING:
-        collects = gc.isenabled()
-        gc.disable()
-        try:
-            yield
-        finally:
-            if collects:
-                gc.enable()
+        yield
 
 
 @_alone()
@@ -188,10 +182,7 @@ def mlm_head(model: PreTrainedModel) -> Callable[[torch.Tensor], torch.Tensor]:
                 return getattr(model, name)
     elif model.base_model is not model and model.get_output_embeddings() is not None:
         return partial(_logits, model)
-    raise ArtefactError(
-        f"this {model.config.model_type} model has no masked-language-model head, which words at [MASK] come from; "
-        "give the model it was made from"
-    )
+    raise no_words(model.config.model_type)
 
 
 def _logits(model: PreTrainedModel, states: torch.Tensor) -> torch.Tensor:
@@ -207,6 +198,34 @@ def _logits(model: PreTrainedModel, states: torch.Tensor) -> torch.Tensor:
 def opened_commit(model: PreTrainedModel) -> str | None:
     """Return the hub commit that `load_backbone` opened; None for a folder."""
     return getattr(model.config, "_commit_hash", None)
+
+
+def run_block(
+    block: Any, hidden: torch.Tensor, mask: torch.Tensor | None = None, *args: Any,
+    read_at: torch.Tensor | None = None, **options: Any,
+) -> torch.Tensor:  # fmt: skip
+    """Run the own forward of a block of BERT or RoBERTa or, with `read_at` (B,), only one token of each row, (B, 1, d).
+
+    The other tokens are needed for keys and values.
+    """
+    if read_at is None:
+        return type(block).forward(block, hidden, mask, *args, **options)
+    from transformers import Cache
+
+    own = block.attention.self
+    read = hidden[torch.arange(len(hidden), device=hidden.device), read_at][:, None]  # (B, 1, d)
+    queries, keys, values = (
+        states.unflatten(-1, (own.num_attention_heads, -1)).transpose(1, 2)  # (B, heads, 1 or L, d / heads)
+        for states in (own.query(read), own.key(hidden), own.value(hidden))
+    )
+    for option in (*args, *options.values()):
+        if isinstance(option, Cache):  # transformers 5.24 renamed it
+            keys, values = option.update(keys, values, own.layer_idx)
+    if mask is not None:  # (B, 1, L, P + L), boolean or additive, equal for all L queries
+        mask = mask[:, :, :1] if mask.dtype is torch.bool else mask[:, :, :1].to(queries.dtype)
+    dropout = own.dropout.p if block.training else 0.0
+    context = scaled_dot_product_attention(queries, keys, values, mask, dropout_p=dropout)
+    return block.feed_forward_chunk(block.attention.output(context.transpose(1, 2).flatten(2), read))
 
 
 def picklable(model: PreTrainedModel) -> PreTrainedModel:

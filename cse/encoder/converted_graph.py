@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from inspect import signature
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import openvino as ov
 import torch
@@ -37,25 +37,23 @@ class _States(nn.Module):
         return output
 
 
-class ConvertedGraph:
-    """Computes the last hidden states of a model."""
+def converted_graph(model: PreTrainedModel) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """Return a function from word embeddings (B, L, d) and a mask (B, L) to the last hidden states (B, L, d).
 
-    def __init__(self, model: PreTrainedModel) -> None:
-        """Convert a float32 model on the CPU. Raises UnsupportedError if OpenVINO cannot."""
-        width = int(model.get_input_embeddings().weight.shape[1])
-        mask = torch.ones(EXAMPLE, dtype=torch.long)
-        mask[0, -2:] = 0
-        try:
-            with torch.no_grad(), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # tracing says which branches it fixes
-                example = (torch.randn(*EXAMPLE, width), mask)
-                graph = ov.convert_model(_States(model.base_model).eval(), example_input=example)
-        except Exception as error:  # each operation has errors of its own
-            raise UnsupportedError(f"its graph cannot be converted: {first_line(error)}") from error
-        self._graph: Any = compiled(graph)
-        self._lock = Lock()  # a compiled graph answers one call at a time
+    `model` is float32, on the CPU. Raises UnsupportedError if OpenVINO cannot convert it.
+    """
+    mask = torch.ones(EXAMPLE, dtype=torch.long)
+    mask[0, -2:] = 0
+    try:
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # tracing says which branches it fixes
+            example = (torch.randn(*EXAMPLE, model.get_input_embeddings().weight.shape[1]), mask)
+            graph = compiled(ov.convert_model(_States(model.base_model).eval(), example_input=example))
+    except Exception as error:  # each operation has errors of its own
+        raise UnsupportedError(f"its graph cannot be converted: {first_line(error)}") from error
 
-    def __call__(self, embeddings: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Return the last hidden states (B, L, d) of word embeddings (B, L, d) under a mask (B, L)."""
-        with self._lock:
-            return torch.from_numpy(self._graph([embeddings.numpy(), mask.numpy()])[0].copy())
+    def states(embeddings: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        request = graph.create_infer_request()  # of its own, as threads may call at once
+        return torch.from_numpy(request.infer([embeddings.numpy(), mask.numpy()])[0].copy())
+
+    return states

@@ -161,5 +161,5 @@ def in_precision(encoder: Encoder, precision: str) -> Encoder:
     PyTorch rounds the weights, which changes them and the fingerprint for good: do not save such an encoder.
     """
     if precision == INT8:
-        return encoder.int8()
-    return encoder.bfloat16() if computes_in_bf16(precision, str(encoder.device)) else encoder
+        return encoder.computing_in(INT8)
+    return encoder.computing_in("bf16") if computes_in_bf16(precision, str(encoder.device)) else encoder

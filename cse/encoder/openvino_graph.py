@@ -1,20 +1,17 @@
-"""Compiled OpenVINO graphs of a model, and their inputs."""
+"""OpenVINO graphs of a stored backbone and of heads, and their compilation."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
 from functools import cache, reduce
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from openvino import Core, Model, PartialShape, Type
 from openvino import opset13 as op
 
-from cse.encoder.rows import HARD, TokenRows
-from cse.encoder.stored_backbone import WORD_EMBEDDINGS, StoredBackbone, float32
+from cse.encoder.stored_backbone import WORD_EMBEDDINGS
 from cse.methods.method import JOINED, LAST_LAYER, LAYERS, Pooling
 
 if TYPE_CHECKING:
@@ -27,21 +24,7 @@ NORM_EPS, UNIT_EPS = 1e-5, 1e-12  # of PyTorch's LayerNorm, and of its normalize
 LEVELS = 127  # of an int8, on each side of zero
 
 
-@dataclass(frozen=True)
-class Rounded:
-    """A matrix (n, m) as int8 `levels` and `scales` (n, 1) float32, one for each output."""
-
-    levels: np.ndarray
-    scales: np.ndarray
-
-    @classmethod
-    def of(cls, matrix: np.ndarray) -> Rounded:
-        """Round a matrix to 255 levels a row."""
-        scales = np.maximum(np.abs(matrix).max(1, keepdims=True), np.finfo(np.float32).tiny) / np.float32(LEVELS)
-        return cls(np.rint(matrix / scales).astype(np.int8), scales)
-
-
-Arrays = Mapping[str, "np.ndarray | Rounded"]
+Arrays = Mapping[str, Any]  # or matrices that are in a graph already
 
 
 # Graphs are built from the arrays: that takes .3 s with compilation and no PyTorch, a module's conversion 10 s.
@@ -60,7 +43,7 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
     inputs = [words, positions, mask, pooled, at]
     blocks = backbone.blocks
     kind = _constant(np.ascontiguousarray(blocks["embeddings.token_type_embeddings.weight"][0]))
-    placed = op.gather(_constant(blocks["embeddings.position_embeddings.weight"]), positions, _int(0))
+    placed = op.gather(_constant(blocks["embeddings.position_embeddings.weight"]), positions, 0)
     states = [_norm(op.add(op.add(words, kind), placed), blocks, "embeddings.LayerNorm", backbone.eps)]
     # (B, 1, 1, P + L) numbers to add to attention scores.
     attended = op.multiply(op.subtract(_constant(np.float32(1)), mask), _constant(np.float32(PADDING_SCORE)))
@@ -74,7 +57,7 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
     if len(layers) > 1:
         total = reduce(op.add, (states[layer] for layer in layers))
         hidden = op.multiply(total, _constant(np.float32(1 / len(layers))))
-    first = op.gather(hidden, at, _int(1), 1)  # of row b the state at[b]
+    first = op.gather(hidden, at, 1, 1)  # of row b the state at[b]
     if pooling in (Pooling.TOKEN, Pooling.LAST):
         vectors = first
     elif pooling is Pooling.MAX:
@@ -91,9 +74,8 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
 
 
 def head_graph(layers: Sequence[str], arrays: Arrays, eps: float) -> Model:
-    """Return the graph of a head (`cse.encoder.prompted_backbone`) from (B, d) to (B, m); no layers: the transform."""
-    hidden = op.parameter(PartialShape([-1, -1]), Type.f32, name="hidden")
-    vectors = hidden
+    """Return the graph of a head (`Reading.head_layers`) from (B, d) to (B, m); no layers: the transform."""
+    vectors = hidden = op.parameter(PartialShape([-1, -1]), Type.f32, name="hidden")
     for number, layer in enumerate(layers):
         if layer == "linear":
             vectors = _linear(vectors, arrays, str(number))
@@ -127,7 +109,7 @@ def _block(backbone: StoredBackbone, layer: int, hidden: Any, seen: Any, prefix:
     )
     if prefix is not None:
         own = prefix.reshape(len(prefix), -1, 2, heads, width // heads)[:, layer].transpose(1, 2, 0, 3)
-        rows = op.gather(op.shape_of(query, "i32"), _ints(0), _int(0))
+        rows = op.gather(op.shape_of(query, "i32"), _ints(0), 0)
         shape = op.concat([rows, op.constant(np.array(own.shape[1:], np.int32))], 0)  # (B, heads, P, d / heads)
         before = (op.broadcast(_constant(np.ascontiguousarray(part)[None]), shape) for part in own)
         key, value = (op.concat([*pair], 2) for pair in zip(before, (key, value), strict=True))
@@ -164,15 +146,18 @@ def _activated(hidden: Any, name: str) -> Any:
     return op.relu(hidden) if name == "relu" else op.gelu(hidden, "erf")
 
 
-def _constant(values: np.ndarray | np.float32 | Rounded) -> Any:
-    if isinstance(values, Rounded):
-        return op.multiply(op.convert(op.constant(values.levels), Type.f32), _constant(values.scales))
+def rounded(matrix: np.ndarray) -> Any:
+    """Return a matrix (n, m) of a graph, held as 255 levels (int8) and a float32 scale a row, which is an output."""
+    scales = np.maximum(np.abs(matrix).max(1, keepdims=True), np.finfo(np.float32).tiny) / np.float32(LEVELS)
+    levels = op.constant(np.rint(matrix / scales).astype(np.int8))
+    return op.multiply(op.convert(levels, Type.f32), _constant(scales))
+
+
+def _constant(values: Any) -> Any:
+    if not isinstance(values, np.ndarray | np.float32):
+        return values
     constant = op.constant(np.asarray(values), shared_memory=True)
     return op.convert(constant, Type.f32) if values.dtype == np.float16 else constant
-
-
-def _int(value: int) -> Any:
-    return op.constant(np.int32(value))
 
 
 def _ints(*values: int) -> Any:
@@ -182,74 +167,6 @@ def _ints(*values: int) -> Any:
 INT8 = "int8"
 MAX_KEPT_SHAPES = 64  # of batches, whose kernels are kept; more cost memory and hardly any time
 QUANTISED_GROUP = 32  # numbers of a state that OpenVINO quantises together
-
-
-@dataclass
-class Graphs:
-    """The graphs of a backbone with learned arrays, compiled when they are first needed and shared by all threads.
-
-    `prefix`, `slots` and `head` are those of `OpenVinoEncoder`. `precision` is f32, bf16
-    or int8: the blocks' weights as int8 by output, and their inputs quantised by OpenVINO as it computes.
-    """
-
-    stored: StoredBackbone
-    prefix: np.ndarray | None
-    slots: np.ndarray | None
-    head: Mapping[str, np.ndarray]
-    precision: str = "f32"
-    _compiled: dict[object, CompiledModel] = field(default_factory=dict)
-    _lock: Any = field(default_factory=Lock)
-
-    def states(self, passes: Iterable[TokenRows], pooling: Pooling) -> Iterator[np.ndarray]:
-        """Yield the (B, d) pooled states of the rows of each pass."""
-
-        def graph() -> Model:
-            stored: Any = self.stored
-            if self.precision == INT8:  # the matrices of its blocks
-                blocks = {
-                    name: Rounded.of(array) if name.startswith("encoder.") and array.ndim == 2 else array
-                    for name, array in stored.blocks.items()
-                }
-                stored = replace(stored, blocks=blocks)
-            return vectors_graph(stored, pooling, self.prefix)
-
-        model = self._graph(pooling, graph)
-        request = model.create_infer_request()
-        for rows in passes:
-            yield request.infer(self._inputs(rows, pooling), share_inputs=True)[0].copy()
-
-    def headed(self, states: np.ndarray, layers: tuple[str, ...]) -> np.ndarray:
-        """Return (B, m) states (B, d) after the head."""
-        model = self._graph(("head", *layers), lambda: head_graph(layers, self.head, self.stored.eps))
-        return model.create_infer_request().infer([states])[0].copy()
-
-    def word_logits(self, states: np.ndarray) -> np.ndarray:
-        """Return (B, V) vocabulary logits of states (B, d)."""
-        model = self._graph("words", lambda: words_graph(self.stored))
-        return model.create_infer_request().infer([states])[0].copy()
-
-    def _inputs(self, rows: TokenRows, pooling: Pooling) -> list[np.ndarray]:
-        """Return word embeddings (B, L, d), positions, mask and what a mean reads (B, L), padded, and the token that is
-        read (B,).
-        """
-        first = self.stored.first_position + (0 if self.prefix is None else len(self.prefix))
-        ids, slots, positions, mask, pooled = rows.tables(self.stored.tokenizer.pad_token_id, first)
-        distinct, numbers = np.unique(ids, return_inverse=True)  # half precision is slow to convert
-        words = float32(self.stored.blocks[WORD_EMBEDDINGS][distinct])[numbers.reshape(ids.shape)]
-        if self.slots is not None:
-            words[slots != HARD] = self.slots[slots[slots != HARD]]
-        if pooling is Pooling.WEIGHTED_MEAN:
-            pooled = pooled * np.arange(1, pooled.shape[1] + 1)
-        read_at = rows.sizes - 1 if pooling is Pooling.LAST else rows.read_at
-        read = mask.astype(np.float32), pooled.astype(np.float32), read_at.astype(np.int32)
-        return [words, positions.astype(np.int32), *read]
-
-    def _graph(self, key: object, make: Callable[[], Any]) -> CompiledModel:
-        """Return a compiled graph, made by the first thread that needs it."""
-        with self._lock:
-            if key not in self._compiled:
-                self._compiled[key] = compiled(make(), self.precision)
-            return self._compiled[key]
 
 
 CORE = cache(Core)  # made when the first graph is compiled, and once

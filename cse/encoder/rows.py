@@ -292,36 +292,31 @@ class TokenRows:
         inside[runs(self.offsets[:-1] + starts, self.lengths)] = True
         return inside
 
-    def tables(self, padding: int, first: int = 0) -> np.ndarray:
-        """Return (5, B, L) int64: ids, slots and positions of rows padded to the longest, 1 at a token, 1 at one that a
-        mean reads.
+    @property
+    def unread(self) -> np.ndarray:
+        """(T,) bool: True at the tokens that a pooling leaves out."""
+        unread = np.array([template.unread for template in self.templates], np.int64)[self.kinds]
+        return self.tokens[2] < np.repeat(unread, self.sizes)
 
-        `padding` is the id beside the tokens, and `first` the position of a row's first one.
+    def tables(self, padding: int, first: int = 0, *, by_position: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Return (5, B, L) int64 of rows padded to the longest, and the column (B,) that is read.
+
+        The five are ids, slots, positions, 1 at a token, and 1 at one that a mean reads. `padding` is the id beside the
+        tokens, and `first` the position of a row's first one. With `by_position` each token stands in the column of its
+        position, and a gap is no token: a model that takes no positions reads such rows as if it did.
         """
-        column, unread = np.arange(self.sizes.max()), np.array([template.unread for template in self.templates])
-        mask = column < self.sizes[:, None]
-        tables = np.empty((5, *mask.shape), np.int64)
-        for table, beside, values in zip(tables, (padding, HARD, 0), self.tokens, strict=False):
-            table.fill(beside)
-            table[mask] = values
+        columns = self.tokens[2]
+        if not by_position:
+            columns = np.arange(len(columns)) - np.repeat(self.offsets[:-1], self.sizes)
+        width = int(columns.max(initial=0)) + 1
+        flat = np.zeros((5, len(self) * width), np.int64)
+        flat[0], flat[1] = padding, HARD
+        at = columns + np.repeat(np.arange(len(self)) * width, self.sizes)  # one index is faster than two
+        flat[:3, at], flat[3, at], flat[4, at] = self.tokens, 1, ~self.unread
+        tables = flat.reshape(5, len(self), width)
+        tables[3:, self.sizes == 0, 0] = 1  # of a row without tokens, or there is nothing to attend to
         tables[2] += first
-        tables[3], tables[4] = mask, mask & (column >= unread[self.kinds, None])
-        return tables
-
-    def columns(self, padding: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return `tables` with each token in the column of its position (B, L), and the column that is read (B,).
-
-        A gap between positions is no token. A model that takes no positions reads such rows as if it did.
-        """
-        rows, (ids, slots, positions) = np.repeat(np.arange(len(self)), self.sizes), self.tokens
-        tables = np.zeros((5, len(self), positions.max(initial=0) + 1), np.int64)
-        tables[0], tables[1], tables[2] = padding, HARD, np.arange(tables.shape[2])
-        tables[0, rows, positions], tables[1, rows, positions], tables[3, rows, positions] = ids, slots, 1
-        tables[3, self.sizes == 0, 0] = 1  # of a row without tokens, or there is nothing to attend to
-        unread = np.array([template.unread for template in self.templates])[self.kinds]
-        tables[4] = tables[3] & (tables[2] >= unread[:, None])
-        at = self.offsets[:-1] + self.read_at
-        return tables, np.where(self.sizes, positions.take(at, mode="clip"), 0)
+        return tables, np.where(self.sizes, columns.take(self.offsets[:-1] + self.read_at, mode="clip"), 0)
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -356,8 +351,7 @@ def embedding_means(rows: TokenRows, table: np.ndarray) -> np.ndarray:
     """
     from scipy.sparse import csr_array
 
-    unread = np.array([template.unread for template in rows.templates], np.int64)[rows.kinds]
-    weights = (rows.tokens[2] >= np.repeat(unread, rows.sizes)).astype(np.float32)
+    weights = (~rows.unread).astype(np.float32)
     distinct, numbers = np.unique(rows.ids, return_inverse=True)
     counts = csr_array((weights, numbers, rows.offsets), (len(rows), len(distinct)))
     return (counts @ table[distinct].astype(np.float32, copy=False)) / np.maximum(counts.sum(1), 1)[:, None]

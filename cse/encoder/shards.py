@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -20,8 +20,8 @@ import numpy as np
 
 from cse.corpus.corpus import Corpus, text_blocks
 from cse.corpus.output import with_vectors
+from cse.encoder.encoder import Update
 from cse.encoder.processes import processes, together
-from cse.encoder.protocol import Update
 from cse.errors import ArtefactError, command_line
 from cse.files.checksums import checksum, feed_texts
 from cse.files.replace import sweep
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from cse.encoder.encoder import Encoder
 
 PLAN, MANIFEST = "plan.json", "manifest.json"
-EARLIER_DEFAULTS: dict[str, Any] = {  # values of plans without these fields
-    "batch_size": None, "query_prompt": None, "document_prompt": None, "form": "npy", "columns": None,
-}  # fmt: skip
 BLOCK = 4096  # sentences encoded at a time
 SHARD_CURE = "encode it again"
 
@@ -62,11 +59,11 @@ class ShardPlan:
     count: int
     sha256: str
     shards: int
-    batch_size: int | None = EARLIER_DEFAULTS["batch_size"]
-    query_prompt: str | None = EARLIER_DEFAULTS["query_prompt"]
-    document_prompt: str | None = EARLIER_DEFAULTS["document_prompt"]
-    form: str = EARLIER_DEFAULTS["form"]
-    columns: str | None = EARLIER_DEFAULTS["columns"]
+    batch_size: int | None = None
+    query_prompt: str | None = None
+    document_prompt: str | None = None
+    form: str = "npy"
+    columns: str | None = None
     format: str = "cse-vectors"
     version: int = 1
 
@@ -77,6 +74,9 @@ class ShardPlan:
     def name(self, shard: int) -> str:
         """Return the file name of part `shard`."""
         return f"part-{shard:05}-of-{self.shards:05}.{self.form}"
+
+
+DEFAULTS = {field.name: field.default for field in fields(ShardPlan) if field.default is not MISSING}
 
 
 def encode_in_parts(
@@ -144,7 +144,7 @@ def begin(folder: Path, plan: ShardPlan, resume: bool, cure: str = "give another
 def _check_same(folder: Path, plan: ShardPlan, resume: bool, cure: str) -> None:
     if not (folder / PLAN).is_file():
         raise ValueError(f"{folder}: holds something else; give another `output`")
-    begun = {**EARLIER_DEFAULTS, **read_json(folder / PLAN)}
+    begun = {**DEFAULTS, **read_json(folder / PLAN)}  # earlier plans have fewer fields
     if not resume:
         raise ValueError(f"{folder}: holds an unfinished run; continue it with `resume`, or give another `output`")
     expected = asdict(plan)
@@ -250,7 +250,7 @@ def read_plan(folder: Path) -> ShardPlan:
     """Read the plan of a finished folder. Raises ArtefactError if it is none, is unfinished or lacks a part."""
     if (folder / PLAN).is_file() and not _manifest(folder).is_file():
         raise ArtefactError(f"{folder}: is an unfinished run; continue it by {command_line('encode')} with `resume`")
-    values = {**EARLIER_DEFAULTS, **read_json(_manifest(folder))}
+    values = {**DEFAULTS, **read_json(_manifest(folder))}
     names = [field.name for field in fields(ShardPlan)]
     missing = [name for name in (*names, "parts") if name not in values]
     if missing or (values["format"], values["version"]) != (ShardPlan.format, ShardPlan.version):

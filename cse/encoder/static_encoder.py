@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.encoder.encoder import Encoder
-from cse.encoder.protocol import Update
-from cse.encoder.rows import TokenRows, embedding_means, rendered
+from cse.encoder.encoder import Encoder, Update
+from cse.encoder.rows import TokenRows, embedding_means
 from cse.encoder.stored_backbone import float32
 from cse.encoder.stored_tokenizer import StoredTokenizer
 from cse.errors import ArtefactError
 from cse.files.checksums import backbone_digest
 from cse.files.weights import check_finite
 from cse.methods.method import Method
-from cse.vectors import unit_rows
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -49,7 +47,6 @@ class StaticEncoder(Encoder):
     """A `table` (V, d) of a tokenizer's tokens, on numpy and scipy; nothing of a text's order is in its vector."""
 
     backend = "static"
-    device = "cpu"
     first_position = 0
     row_limit = MAX_TOKENS
 
@@ -58,46 +55,28 @@ class StaticEncoder(Encoder):
         if vocabulary and max(vocabulary.values()) >= len(table):
             raise ArtefactError(f"{backbone}: its tokenizer has more tokens than its table has rows; {COPY_CURE}")
         self.tokenizer, self.method, self.table = StoredTokenizer(tokenizer, {}), method, table
-        self.views = rendered(method, self.tokenizer)
-        self.width = self.dim = table.shape[1]
+        self.width = table.shape[1]
         self._set_reading(name, backbone, backbone_digest({"embedding.weight": table}, vocabulary))
 
     def to(self, device: Any) -> Self:
-        """Return the encoder: copying texts to a device would take longer than their vectors."""
-        return self
+        return self  # copying texts to a device would take longer than their vectors
 
-    def bfloat16(self) -> Self:
-        """Return the encoder: there is no product to round."""
-        return self
-
-    def select_learned(self, freeze_embeddings: bool = False) -> None:
-        """Do nothing: no method of this project learned the table."""
-
-    def forget_biases(self) -> None:
-        """Do nothing: there is no template."""
+    def computing_in(self, precision: str) -> Self:
+        return self  # there is no product to round
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
-        """Return no arrays."""
         return {}
 
     @property
     def parameter_count(self) -> int:
-        """The numbers of the table."""
         return self.table.size
 
     def word_embeddings(self) -> np.ndarray:
-        """Return the table."""
         return self.table
 
-    def encode_ids(
-        self, contents: Sequence[Sequence[int]], batch_size: int | None = None, report: Update = lambda done: None
-    ) -> np.ndarray:
-        """Return (N, d) float32 vectors of N sentences' token ids; zeros for a sentence without tokens."""
-        rows = TokenRows.of(contents, [self.views[0][0]] * len(contents))
-        vectors = embedding_means(rows, self.table)
+    def vectors_of(self, rows: TokenRows, passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
         report(len(rows))
-        return unit_rows(vectors) if self.reading.normalised else vectors
+        return embedding_means(rows[np.concatenate(passes)], self.table)
 
     def mask_states(self, rows: TokenRows) -> tuple[np.ndarray, np.ndarray]:
-        """Raise ArtefactError: no word is predicted."""
         raise ArtefactError(f"{self.name} {NO_WORDS}")

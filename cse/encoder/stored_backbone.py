@@ -251,6 +251,14 @@ def _backbone_of(
     return StoredBackbone(config, tokenizer, blocks, head, fingerprint, roberta)
 
 
+def no_words(kind: str) -> ArtefactError:
+    """Return the error of a model of a kind (`model_type`) that was saved without its head."""
+    return ArtefactError(
+        f"this {kind} model has no masked-language-model head, which words at [MASK] come from; give the model it was "
+        "made from"
+    )
+
+
 def float32(array: np.ndarray) -> np.ndarray:
     """Return an array as contiguous float32, itself if it is that."""
     return np.ascontiguousarray(array, np.float32)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,9 +21,7 @@ from cse.files.checksums import checksums, verify
 from cse.files.weights import SAFE, SINGLE, check_finite, find_weights, read_arrays
 from cse.files.writing import FolderKind, read_json, replacing
 from cse.models.config import (
-    DIFFERENCE,
     EMBEDDED,
-    SCALE,
     BackboneRecord,
     CheckpointConfig,
     Storage,
@@ -34,13 +32,11 @@ from cse.models.config import (
 )
 from cse.models.fitted_texts import FITTED_TEXTS
 from cse.models.names import CONFIG, RECORD, location, record_file
-from cse.models.pipeline import HEAD, PIPELINE_FILES, copy_array, open_pipeline
+from cse.models.pipeline import HEAD, PIPELINE_FILES, copy_learned, open_pipeline
 
 if TYPE_CHECKING:
-    from cse.encoder.encoder import Encoder
     from cse.encoder.torch_encoder import TorchEncoder
-
-    Engine = TypeVar("Engine", bound=Encoder)
+    from cse.models.pipeline import Engine
 
 CHECKPOINT_CURE = "copy or train it again"
 LOG = "train_log.jsonl"  # a JSON line per training step
@@ -149,12 +145,8 @@ def load_checkpoint(folder: Path, name: str, engine: type[Engine]) -> Engine:
     check_finite(stored, str(folder), CHECKPOINT_CURE)
     encoder = open_on_backbone(folder, config, name, engine)
     encoder.select_learned(freeze_embeddings=config.frozen_embeddings)
-    learned = encoder.learned_arrays()
-    scales = {key.removesuffix(DIFFERENCE) + SCALE for key in stored if key.endswith(DIFFERENCE)}
-    if odd := sorted({key.removesuffix(DIFFERENCE) for key in stored.keys() - scales} ^ learned.keys()):
-        raise ArtefactError(f"{folder}: tensors do not fit {encoder.method.name}, first {odd[0]!r}; train it again")
-    for key, array in unpack(stored, learned, str(folder)):  # `learned` still holds the backbone's values
-        copy_array(array, learned[key], f"{folder}: {key}")
+    arrays = unpack(stored, encoder.learned_arrays(), str(folder))  # which still hold the backbone's values
+    copy_learned(dict(arrays), encoder, str(folder), CHECKPOINT_CURE, backbone=True)
     return encoder
 
 

@@ -165,21 +165,19 @@ class CheckpointConfig:
         if DIGEST in value and value[DIGEST] != _own_digest(value):
             raise ValueError("damaged (its digest is not the one recorded)")
         try:
-            method, origin = from_json(value["method"]), value["backbone"]
-            backbone = BackboneRecord(
-                str(origin["name"]), origin.get("revision"), origin["fingerprint"], origin.get("relative")
-            )
-            training: TrainingRecord = {
-                "settings": dict(value.get("settings", {})),
-                "selection": value.get("selection", ""),
-                "dev": DevScores(**(value.get("dev") or {})),
-            }
-            storage = Storage(value.get("storage", Storage.FLOAT32))  # not recorded by the first versions
-            learned = int(value.get("learned_numbers", 0))
-            sums = {str(name): str(checksum) for name, checksum in value.get("sha256", {}).items()}
-            frozen, whole = bool(value.get("frozen_embeddings")), value["format"] == WHOLE
-            reason = str(value.get("reason", ""))
-            return cls(method, backbone, frozen, learned, storage, training, sums, whole, reason)
+            origin = value["backbone"]
+            return cls(
+                from_json(value["method"]),
+                BackboneRecord(origin["name"], origin.get("revision"), origin["fingerprint"], origin.get("relative")),
+                bool(value.get("frozen_embeddings")),
+                int(value.get("learned_numbers", 0)),
+                Storage(value.get("storage", Storage.FLOAT32)),  # not recorded by the first versions
+                {
+                    "settings": dict(value.get("settings", {})), "selection": value.get("selection", ""),
+                    "dev": DevScores(**(value.get("dev") or {})),
+                },
+                dict(value.get("sha256", {})), value["format"] == WHOLE, value.get("reason", ""),
+            )  # fmt: skip
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"not a checkpoint of this project ({error})") from error
 

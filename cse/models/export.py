@@ -8,14 +8,13 @@ import json
 import shutil
 import warnings
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from cse.encoder.backbone import first_position, opened_commit, run_behind
-from cse.encoder.prompted_backbone import mean_of_layers, pooled_states
+from cse.encoder.heads import mean_of_layers, pooled_states
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.files.hub import split_revision
 from cse.files.writing import FolderKind, replacing
@@ -132,8 +131,9 @@ class Graph(torch.nn.Module):
     def __init__(self, plain: PlainModel) -> None:
         super().__init__()
         encoder = plain.encoder
-        self.pooling = Pooling.MEAN if plain.at_mask else encoder.reading.pooling
-        self.mask_id = encoder.tokenizer.mask_token_id if plain.at_mask else None
+        at_mask = encoder.reading.at_mask
+        self.pooling = Pooling.MEAN if at_mask else encoder.reading.pooling
+        self.mask_id = encoder.tokenizer.mask_token_id if at_mask else None
         self.placed, self.dim = encoder.placed, min(encoder.dim, encoder.truncate_dim or encoder.dim)
         self.base: Any = copy.deepcopy(encoder.model.base_model)
         self.words = torch.nn.Embedding.from_pretrained(plain.tensors[plain.words])
@@ -144,11 +144,12 @@ class Graph(torch.nn.Module):
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """(B, d) and (B, L, d) float32."""
         positions = {"position_ids": torch.arange(input_ids.shape[1])[None] + self.first} if self.placed else {}
-        run = partial(self.base, attention_mask=attention_mask)
-        if self.prefix is not None:
-            run = partial(run_behind, self.base, self.prefix.expand(input_ids.shape[0], -1, -1), attention_mask)
+        prefix = None if self.prefix is None else self.prefix.expand(input_ids.shape[0], -1, -1)
         layers = LAYERS.get(self.pooling, LAST_LAYER)
-        output = run(inputs_embeds=self.words(input_ids), output_hidden_states=layers != LAST_LAYER, **positions)
+        output = run_behind(
+            self.base, prefix, attention_mask,
+            inputs_embeds=self.words(input_ids), output_hidden_states=layers != LAST_LAYER, **positions,
+        )  # fmt: skip
         states = mean_of_layers(output, layers)  # which a pooling outside of the graph reads, too
         read = attention_mask if self.mask_id is None else (input_ids == self.mask_id).long()
         at = attention_mask.sum(1) - 1 if self.pooling is Pooling.LAST else torch.zeros_like(input_ids[:, 0])
@@ -171,7 +172,7 @@ def fill_onnx(encoder: TorchEncoder, target: Path) -> None:
         raise ValueError(f"{encoder.name} leaves prompts out of its pooling; export to another form")
     plain = write_pipeline(encoder, target, weights=False)
     rows = encoder.rows_of(TRACED_TEXTS, [encoder.views[0][0]] * len(TRACED_TEXTS))
-    ids, _, _, mask, _ = torch.from_numpy(rows.tables(encoder.tokenizer.pad_token_id))
+    ids, _, _, mask, _ = torch.from_numpy(rows.tables(encoder.tokenizer.pad_token_id)[0])
     graph = Graph(plain).eval().cpu()
     vector, states = OUTPUTS
     axes = {name: {0: "sentences", 1: "tokens"} for name in (*INPUTS, states)} | {vector: {0: "sentences"}}
@@ -207,7 +208,7 @@ def export_card(encoder: TorchEncoder, to: str) -> str:
             '(`ORTModelForFeatureExtraction.from_pretrained("THIS_FOLDER")`) read `last_hidden_state`, the graph\'s '
             "other output: the states of all tokens."
         )
-    if to in (SENTENCE_TRANSFORMERS, ONNX) and plain_model(encoder).at_mask:
+    if to in (SENTENCE_TRANSFORMERS, ONNX) and encoder.reading.at_mask:
         notes.append(f"- {MASK_WARNING}")
     if to == SENTENCE_TRANSFORMERS and encoder.prefix is not None:
         notes.append(

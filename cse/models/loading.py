@@ -6,14 +6,12 @@ import json
 import logging
 import os
 from dataclasses import replace
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cse.encoder.devices import best_device, device_of, gpu_is_possible
+from cse.encoder.encoder import Encoder
 from cse.encoder.stored_backbone import UnsupportedError, stored_head
 from cse.encoder.stored_tokenizer import OWN_KEY
 from cse.errors import ArtefactError
@@ -48,7 +46,6 @@ from cse.versions import check_versions
 log = logging.getLogger("cse.models")
 
 if TYPE_CHECKING:
-    from cse.encoder.encoder import Encoder
     from cse.encoder.torch_encoder import TorchEncoder
     from cse.models.pipeline import Engine
 
@@ -100,7 +97,7 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
         raise ValueError(f"`backend` is {backend!r}; choose from {', '.join(BACKENDS)}")
     target = device or os.environ.get("CSE_DEVICE") or None
     if reference.kind is Kind.STATIC:
-        return read_settled(Path(location(reference.name)), lambda: _static(reference))
+        return _opened(reference, Encoder)
     if backend == OPENVINO or (
         backend == AUTO
         and find_spec("openvino")
@@ -119,7 +116,7 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
         except UnsupportedError as error:
             if backend == OPENVINO:
                 return _converted(reference, str(error))
-            _say_torch(reference.name, str(error))
+            log.info("%s runs on PyTorch, not on OpenVINO (%s)", reference.name, error)
     return open_by_torch(reference, target)
 
 
@@ -157,22 +154,17 @@ def _converted(reference: ModelReference, reason: str) -> TorchEncoder:
     Raises ValueError, with the `reason` that there is no graph of ours, for a model of BERT's or RoBERTa's kind, whose
     positions and prefixes are given, for a reading of other layers than the last, and if it cannot be converted.
     """
-    from cse.encoder.converted_graph import ConvertedGraph
+    from cse.encoder.converted_graph import converted_graph
 
     encoder = open_by_torch(reference, "cpu")
     try:
         if encoder.placed or encoder.reading.pooling in LAYERS:
             raise UnsupportedError(reason)
-        encoder.converted = ConvertedGraph(encoder.model)
+        encoder.converted = converted_graph(encoder.model)
     except UnsupportedError as error:
         raise ValueError(f"{reference.name}: OpenVINO cannot run it ({error}); give `backend` torch") from error
     encoder.backend = OPENVINO
     return encoder
-
-
-@cache  # once per model
-def _say_torch(name: str, reason: str) -> None:
-    log.info("%s runs on PyTorch, not on OpenVINO (%s)", name, reason)
 
 
 def _static(reference: ModelReference) -> Encoder:
@@ -205,7 +197,9 @@ def _check_torch(name: str) -> None:
 
 @damage_named
 def _opened(reference: ModelReference, engine: type[Engine]) -> Engine:
-    def read() -> Engine:
+    def read() -> Any:
+        if reference.kind is Kind.STATIC:
+            return _static(reference)
         if reference.kind in (Kind.CHECKPOINT, Kind.START, Kind.EXPORT):
             known: dict[Kind, Any] = {
                 Kind.CHECKPOINT: load_checkpoint, Kind.START: load_start, Kind.EXPORT: load_export
@@ -259,7 +253,7 @@ def _published(reference: ModelReference, family: Family, engine: type[Engine]) 
         head = stored_head(name, method.reading.head, _width(name), weights, HEADS)
     encoder = engine.open(location(name), method, name=reference.label, backbone=name, weights=weights, head=head)
     if learned is not None:
-        copy_array(np.asarray(learned), encoder.learned_arrays()[family.learned], f"{name}: {family.tensor}")
+        copy_array(learned, encoder.learned_arrays()[family.learned], f"{name}: {family.tensor}")
     return encoder
 
 
@@ -308,5 +302,4 @@ def load_export(folder: Path, name: str, engine: type[Engine]) -> Engine:
     encoder.max_row_length, encoder.prompts = length, prompts
     encoder.default_prompt_name, encoder.truncate_dim = record.get("default_prompt_name"), record.get("truncate_dim")
     encoder.similarity_fn_name = record.get("similarity_fn_name")
-    encoder.forget_biases()
     return encoder

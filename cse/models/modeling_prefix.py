@@ -31,17 +31,12 @@ class Prefixed:
         options["attention_mask"] = torch.cat([mask.new_ones(len(mask), len(self.prefix)), mask], 1)
         # transformers 5.24 renamed the argument. A model ignores an unknown one, and then the mask does not fit.
         name = "cache" if "cache" in inspect.signature(BertModel.forward).parameters else "past_key_values"
-        options[name] = self._cache(len(input_ids))
-        return super().forward(input_ids=input_ids, **options)  # type: ignore[misc]
-
-    def _cache(self, rows: int) -> DynamicCache:
-        config: Any = self.config  # type: ignore[attr-defined]
-        prefix = self.prefix.expand(rows, -1, -1)
-        parts = prefix.unflatten(2, (config.num_hidden_layers, 2, config.num_attention_heads, -1))
-        cache = DynamicCache()
-        for layer, (keys, values) in enumerate(parts.permute(2, 3, 0, 4, 1, 5)):  # each (B, heads, P, d / heads)
+        options[name] = cache = DynamicCache()
+        sizes = model.config.num_hidden_layers, 2, model.config.num_attention_heads, -1
+        parts = self.prefix.expand(len(input_ids), -1, -1).unflatten(2, sizes).permute(2, 3, 0, 4, 1, 5)
+        for layer, (keys, values) in enumerate(parts):  # each (B, heads, P, d / heads)
             cache.update(keys, values, layer)
-        return cache
+        return super().forward(input_ids=input_ids, **options)  # type: ignore[misc]
 
 
 class PrefixBertModel(Prefixed, BertModel):

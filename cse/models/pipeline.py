@@ -15,7 +15,7 @@ from cse.encoder.stored_tokenizer import OWN_KEY, WORD_TABLE, Additions
 from cse.errors import ArtefactError
 from cse.files.weights import ANY, INDEX, SAFE, SHARD, SINGLE, check_finite, find_weights, read_arrays
 from cse.files.writing import read_json
-from cse.methods.method import LAYERS, Head, Method, Pooling, When
+from cse.methods.method import LAYERS, Head, Method, When
 from cse.methods.settings import from_json
 from cse.models.sentence_transformers import (
     IDLE,
@@ -24,6 +24,7 @@ from cse.models.sentence_transformers import (
     RecordedLayers,
     call_as,
     modules_of,
+    pooling_name,
     recorded_settings,
 )
 
@@ -94,15 +95,10 @@ def layer_modules(layers: Sequence[str]) -> list[str]:
 
 def hidden_size(config: dict[str, Any]) -> int:
     """Return the width of a backbone's states by its `config.json`; 0 if that does not say."""
-    return _known(config, "hidden_size", "d_model", "dim", "n_embd")
+    return config_number(config, "hidden_size", "d_model", "dim", "n_embd")
 
 
-def layer_count(config: dict[str, Any]) -> int:
-    """Return the layers of a backbone by its `config.json`; 0 if that does not say."""
-    return _known(config, "num_hidden_layers", "num_layers", "n_layers", "n_layer")
-
-
-def _known(config: dict[str, Any], *names: str) -> int:
+def config_number(config: dict[str, Any], *names: str) -> int:
     """Return the number that a `config.json` has under one of these names; 0 if under none."""
     return next((int(config[name]) for name in names if config.get(name)), 0)
 
@@ -118,17 +114,11 @@ def open_pipeline(
     """
     weights = read_arrays(find_weights(str(folder), layouts))
     check_finite(weights, str(folder), cure)
-    words = next((array for key, array in weights.items() if key.endswith(WORD_TABLE)), None)
     added = Additions.of(read_json(folder / CONFIG))
     rows = added.rows(weights) if added else None
-    if slots:
-        if (
-            words is None
-            or not all(0 <= slot < len(words) for slot in slots)
-            or (rows is not None and len(rows) != len(slots))
-        ):
-            raise ArtefactError(f"{folder}: its slots {list(slots)} do not fit its template; {cure}")
-        rows = words[list(slots)] if rows is None else rows
+    if slots and rows is None:  # an export of the first versions
+        words = next(array for key, array in weights.items() if key.endswith(WORD_TABLE))
+        rows = words[list(slots)]
     stored = {"prefix": weights.pop("prefix", None), "slots": rows}
     layer = _head(folder, Path(head).name, method, cure) if head and method.reading.head_when is When.ALWAYS else {}
     stored |= {f"head.{key}": array for key, array in layer.items()}
@@ -138,10 +128,15 @@ def open_pipeline(
     return encoder
 
 
-def copy_learned(stored: dict[str, np.ndarray], encoder: Encoder, source: str, cure: str) -> None:
-    """Copy the arrays that a method learned besides a backbone. Raises ArtefactError, ending with `cure`, if unfit."""
+def copy_learned(
+    stored: dict[str, np.ndarray], encoder: Encoder, source: str, cure: str, *, backbone: bool = False
+) -> None:
+    """Copy the arrays that a method learned, its backbone's only with `backbone`.
+
+    Raises ArtefactError, ending with `cure`, for one that is missing or unexpected.
+    """
     learned = encoder.learned_arrays()
-    own = {name for name in learned if not name.startswith("backbone.")}
+    own = {name for name in learned if backbone or not name.startswith("backbone.")}
     if odd := sorted(own ^ stored.keys()):
         what = "lack" if odd[0] in own else "hold an unexpected"
         raise ArtefactError(f"{source}: its files {what} {odd[0]} of {encoder.method.name}; {cure}")
@@ -170,8 +165,7 @@ def saved_again(folder: Path, name: str, engine: type[Engine]) -> Engine:
     method = _method(record, str(folder))
     modules = modules_of(str(folder)) or []
     paths, recorded, masked = dict(modules), recorded_settings(str(folder), modules), method.reading.at_mask
-    own = {Pooling.TOKEN: "cls"}.get(method.reading.pooling, method.reading.pooling.value)
-    pooling = "mean" if masked else own
+    pooling = "mean" if masked else pooling_name(method.reading.pooling)
     if recorded.pooling != pooling or (masked and not recorded.prompt_pooled):
         without = "" if recorded.prompt_pooled else " without the prompt"
         raise ArtefactError(
@@ -192,7 +186,6 @@ def saved_again(folder: Path, name: str, engine: type[Engine]) -> Engine:
         default = None if recorded.default_prompt_name == SPACE_PROMPT else recorded.default_prompt_name
         recorded = replace(recorded, prompts=prompts, default_prompt_name=default)
     call_as(recorded, encoder, str(folder))
-    encoder.forget_biases()
     return encoder
 
 

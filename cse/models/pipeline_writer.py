@@ -7,24 +7,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from huggingface_hub import save_torch_state_dict
+from safetensors.numpy import save_file as save_arrays
+from safetensors.torch import save_file
+from tokenizers import AddedToken, Tokenizer
 
 from cse.encoder.backbone import as_arrays
 from cse.encoder.rows import HARD, TokenTemplate, render
 from cse.encoder.stored_tokenizer import BY_WORD, NUL, OWN_KEY, ROLES
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.files.weights import SINGLE
-from cse.methods.method import LAYERS, Head, Pooling, Reading, When
+from cse.methods.method import LAYERS, Head, Reading, When
 from cse.methods.settings import to_json
 from cse.methods.templates import PLAIN
-from cse.models.pipeline import HEAD, SAVED_KEY, SPACE_PROMPT, hidden_size, layer_count, layer_modules
-from cse.models.sentence_transformers import LAYER_MEAN, LAYER_MODULES, POOLINGS, READ_POOLINGS
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+from cse.models.pipeline import HEAD, SAVED_KEY, SPACE_PROMPT, config_number, hidden_size, layer_modules
+from cse.models.sentence_transformers import LAYER_MEAN, LAYER_MODULES, POOLINGS, READ_POOLINGS, pooling_name
 
 SLOT_BIAS = -1e4  # output bias of a slot, so that no tool predicts one as a word
 NEWER_POOLINGS = ("weightedmean", "lasttoken")  # that the first versions of the package do not know
@@ -48,11 +49,6 @@ class PlainModel:
     tokens: int
     slots: list[int]
     spaced: bool
-
-    @property
-    def at_mask(self) -> bool:
-        """True if the vector is read at the template's mask."""
-        return self.encoder.reading.at_mask
 
     @property
     def head(self) -> torch.nn.Module | None:
@@ -100,8 +96,6 @@ def plain_model(encoder: TorchEncoder) -> PlainModel:
 
 
 def _parts(encoder: TorchEncoder, template: TokenTemplate) -> PlainModel:
-    from tokenizers import Tokenizer
-
     backend = Tokenizer.from_str(encoder.tokenizer.backend_tokenizer.to_str())
     count = 0 if encoder.slots is None else len(encoder.slots)
     tokens = backend.get_vocab_size(with_added_tokens=True)
@@ -125,8 +119,6 @@ def _parts(encoder: TorchEncoder, template: TokenTemplate) -> PlainModel:
 
 def _add_slots(backend: Tokenizer, encoder: TorchEncoder, count: int) -> list[int]:
     """Add a token per slot, after all rows of the table of words, and return their ids."""
-    from tokenizers import AddedToken
-
     rows, vocabulary = encoder.model.get_input_embeddings().num_embeddings, backend.get_vocab(with_added_tokens=True)
     names = [f"[P{number}]" for number in range(count)]
     if clash := next((name for name in names if name in vocabulary), None):
@@ -185,8 +177,6 @@ def write_model(encoder: TorchEncoder, target: Path, *, half: bool = False) -> s
     Otherwise the folder is one of transformers and of this project alone, sentence-transformers refuses it, and the
     reason is returned (`reason_against`). Weights are stored in float16 if `half`, else in float32.
     """
-    from safetensors.torch import save_file
-
     if not (reason := reason_against(encoder)):
         write_pipeline(encoder, target, half=half, weight=MASK_WEIGHT)
         return ""
@@ -210,11 +200,9 @@ def write_pipeline(
     backbone, whose `config` then has to name a class that reads it. Without `weights` the backbone is its configuration
     alone, beside a graph that computes it. Raises ValueError for an encoder that sentence-transformers cannot compute.
     """
-    from safetensors.torch import save_file
-
     plain = plain_model(encoder)
     modules = ["Transformer"]
-    if plain.at_mask:
+    if encoder.reading.at_mask:
         modules.append("WordWeights")
         mask, mask_id = str(encoder.tokenizer.mask_token), int(encoder.tokenizer.mask_token_id)
         table = torch.tensor([[weight * (number == mask_id)] for number in range(len(plain.vocabulary))])
@@ -231,11 +219,10 @@ def write_pipeline(
         modules.append("Normalize")
     write_modules(target, modules)
     config = {**_record(plain, first_layer), **all_layers(encoder.reading), **config}
+    tensors: dict[str, torch.Tensor] = {}
     if weights:
         tensors = plain.whole() if encoder.prefix is None else plain.tensors | {"prefix": encoder.prefix}
-        write_weights(target, plain, tensors, half=half, **config)
-    else:
-        _write_config(target, plain, encoder.model.base_model, **config)
+    write_weights(target, plain, tensors, half=half, **config)
     write_tokenizer(target, encoder, plain.tokenizer)
     _write_calls(plain, target, weights)
     return plain
@@ -284,25 +271,20 @@ def write_tokenizer(target: Path, encoder: TorchEncoder, tokenizer: dict[str, An
 def write_weights(
     target: Path, plain: PlainModel, tensors: dict[str, torch.Tensor], *, half: bool = False, **config: Any
 ) -> None:
-    """Write a model's tensors, whole or bare, and the configuration of the backbone updated with `config`.
+    """Write a model's tensors, whole, bare or none, and the configuration of the backbone updated with `config`.
 
     The configuration asks for float32, in which float16 tensors are then computed.
     """
-    from huggingface_hub import save_torch_state_dict
-
     whole = plain.encoder.model
-    target.mkdir(exist_ok=True)
-    _write_config(target, plain, whole.base_model if plain.tensors.keys() <= tensors.keys() else whole, **config)
-    save_torch_state_dict(_stored(tensors, half), target)
-
-
-def _write_config(target: Path, plain: PlainModel, model: Any, **config: Any) -> None:
+    model = whole if tensors and not plain.tensors.keys() <= tensors.keys() else whole.base_model
     values = {key: value for key, value in model.config.to_dict().items() if not key.startswith("_")}
     rows = len(plain.tensors[plain.words])
     values |= {"architectures": [type(model).__name__], "dtype": "float32", "vocab_size": rows}
     for key in (OWN_KEY, SAVED_KEY):  # of a backbone that was trained here; written by transformers alone
         values.pop(key, None)
     write_json(target / "config.json", {**values, **config})
+    if tensors:
+        save_torch_state_dict(_stored(tensors, half), target)
 
 
 def _stored(tensors: Mapping[str, torch.Tensor], half: bool) -> dict[str, torch.Tensor]:
@@ -336,41 +318,31 @@ def write_pooling(reading: Reading, target: Path, start: int, config: dict[str, 
 
     `config` is the backbone's configuration. Returns the kinds of the modules.
     """
-    from safetensors.numpy import save_file
-
     kinds, width = ["Pooling"], hidden_size(config)
     if reading.pooling in LAYERS:
         kinds.insert(0, LAYER_MEAN)
-        count, folder = layer_count(config), target / f"{start}_{LAYER_MEAN}"
+        count = config_number(config, "num_hidden_layers", "num_layers", "n_layers", "n_layer")
+        folder = target / f"{start}_{LAYER_MEAN}"
         weights = np.zeros(count + 1, np.float32)
         weights[[*LAYERS[reading.pooling]]] = 1
         write_json(
             folder / "config.json", {"word_embedding_dimension": width, "layer_start": 0, "num_hidden_layers": count}
         )
-        save_file({"layer_weights": weights}, folder / SINGLE)
+        save_arrays({"layer_weights": weights}, folder / SINGLE)
     mode = "mean" if reading.at_mask else pooling_name(reading.pooling)
-    name = f"{start + len(kinds) - 1}_Pooling"
-    write_json(target / name / "config.json", pooling_json(width, mode, prompt=reading.prompt_pooled))
+    modes = READ_POOLINGS[mode]
+    keys: dict[str, Any] = {"embedding_dimension": width, "pooling_mode": modes}
+    if mode != "mean-cls":  # which the older keys, that every version of the package reads, mean in the other order
+        older = {key: name in modes for key, name in POOLINGS.items() if name in modes or name not in NEWER_POOLINGS}
+        keys = {"word_embedding_dimension": width, **older}
+    folder = target / f"{start + len(kinds) - 1}_Pooling"
+    write_json(folder / "config.json", {**keys, "include_prompt": reading.prompt_pooled})
     return kinds
 
 
 def all_layers(reading: Reading) -> dict[str, bool]:
     """Return the entry of a backbone's configuration by which sentence-transformers reads more layers than the last."""
     return {"output_hidden_states": True} if reading.pooling in LAYERS else {}
-
-
-def pooling_name(pooling: Pooling) -> str:
-    """Return the name of a pooling in `READ_POOLINGS`, of one token as that of the first one."""
-    return {Pooling.TOKEN: "cls"}.get(pooling, pooling.value)
-
-
-def pooling_json(width: int, mode: str, *, prompt: bool = True) -> dict[str, Any]:
-    """Return the configuration of a pooling, with keys that every version of the package reads."""
-    modes = READ_POOLINGS[mode]
-    if mode == "mean-cls":  # the older keys mean the other order
-        return {"embedding_dimension": width, "pooling_mode": modes, "include_prompt": prompt}
-    keys = {key: name in modes for key, name in POOLINGS.items() if name in modes or name not in NEWER_POOLINGS}
-    return {"word_embedding_dimension": width, **keys, "include_prompt": prompt}
 
 
 def write_dense(arrays: Mapping[str, np.ndarray], kind: Head, folder: Path, *, half: bool = False) -> None:
@@ -382,8 +354,6 @@ def write_dense(arrays: Mapping[str, np.ndarray], kind: Head, folder: Path, *, h
 
 
 def _write_parts(arrays: Mapping[str, np.ndarray], name: str, folder: Path, *, half: bool) -> None:
-    from safetensors.numpy import save_file
-
     dtype = np.float16 if half else np.float32
     stored = {f"{name}.{part}": np.ascontiguousarray(arrays[f"0.{part}"], dtype) for part in ("weight", "bias")}
-    save_file(stored, folder / "model.safetensors")
+    save_arrays(stored, folder / SINGLE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +12,6 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cse.encoder.backbone import fingerprint, load_backbone
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError, command_line
 from cse.files import hub
@@ -21,15 +19,20 @@ from cse.files.checksums import verify
 from cse.files.replace import read_settled
 from cse.files.weights import ANY, find_weights
 from cse.files.writing import read_json
-from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config, weight_layouts
+from cse.models.checkpoint import (
+    CHECKPOINT,
+    CHECKPOINT_CURE,
+    LOG,
+    open_on_backbone,
+    read_checkpoint_config,
+    weight_layouts,
+)
 from cse.models.config import EMBEDDED, BackboneRecord, CardFacts, model_card
 from cse.models.export import EXPORT
 from cse.models.loading import load_export
 from cse.models.names import EXPORT_RECORD, Kind, ModelReference, canonical_name, read_config, record_file
 from cse.models.pipeline import PIPELINE_FILES, SAVED_KEY
 from cse.models.sentence_transformers import transformer_folder
-
-REPOSITORY_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,10 @@ def check_name(name: str) -> None:
 
     try:
         validate_repo_id(name)
+        if "/" not in name:
+            raise HFValidationError("it has no owner")
     except HFValidationError as error:
         raise ValueError(f"{name!r} is not a valid name on the hub ({error}); give OWNER/NAME") from error
-    if not REPOSITORY_NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is not a valid name on the hub; give OWNER/NAME")
 
 
 def check_access() -> None:
@@ -164,7 +167,7 @@ def copy_checkpoint(source: Path, target: Path) -> None:
     if config.whole:
         if SAVED_KEY in read_config(str(source)):
             raise ArtefactError(f"{source}: another tool has saved it again; upload it with that tool")
-        verify(source, config.sha256, "copy or train it again")
+        verify(source, config.sha256, CHECKPOINT_CURE)
         _copy_files((source / name for name in config.sha256), source, target)
         name = Path(origin.name).name if Path(origin.name).is_absolute() else origin.name
         origin = replace(origin, name=name, relative=None)
@@ -174,13 +177,7 @@ def copy_checkpoint(source: Path, target: Path) -> None:
         _copy_files({*weights, *(path for name in layouts if (path := source / name).exists())}, source, target)
         backbone = Path(canonical_name(origin.place(source)))
         if backbone.is_absolute():  # else a bundled one or a hub id
-            if not backbone.is_dir():
-                raise ArtefactError(f"{source}: its backbone {origin.name} is missing; restore that folder")
-            if (current := fingerprint(*load_backbone(backbone))) != origin.fingerprint:
-                raise ArtefactError(
-                    f"{source}: trained on {backbone} {origin.fingerprint}, but that is now {current}; "
-                    "restore that backbone"
-                )
+            open_on_backbone(source, config, source.name, TorchEncoder)  # raises if it is missing or has changed
             _copy_backbone(backbone, target / EMBEDDED)  # its path means nothing on another machine
             origin = BackboneRecord(f"./{EMBEDDED}", None, origin.fingerprint)
     file = record_file(source)

@@ -9,12 +9,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from posixpath import join
 from typing import TYPE_CHECKING, Any
 
 from cse.errors import ArtefactError
 from cse.files import hub
 from cse.files.weights import SINGLE, check_finite, find_weights, read_arrays
-from cse.methods.method import LAYERS, Head, Method, When
+from cse.methods.method import LAYERS, Head, Method, Pooling, When
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,12 +75,8 @@ class RecordedLayers:
             if not path:
                 continue
             config = _object(name, f"{path}/config.json")
-            try:
-                inputs, outputs = (int(config[key]) for key in SIZES[layer])
-            except (KeyError, TypeError, ValueError) as error:
-                raise ArtefactError(
-                    f"{name}: {path}/config.json is missing or damaged ({error!r}); {COPY_AGAIN}"
-                ) from error
+            sizes: list[Any] = [config.get(key) for key in SIZES[layer]]
+            inputs, outputs = sizes
             if inputs != width:
                 raise ArtefactError(f"{name}: its {path} reads {inputs} numbers, but gets {width}; {COPY_AGAIN}")
             stored = _arrays(name, path)
@@ -99,15 +96,6 @@ class RecordedLayers:
 
 
 SIZES = {"linear": ("in_features", "out_features"), "norm": ("dimension", "dimension")}  # keys of a module's config
-
-
-def read_part(name: str, file: str) -> Any:
-    """Return the JSON value in a file of a model; None if it has no such file. Raises ArtefactError if damaged."""
-    path = hub.cached_file(name, file)
-    try:
-        return None if path is None else json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ArtefactError(f"{name}: {file} is damaged ({error})") from error
 
 
 PACKAGE = "sentence_transformers."  # where the classes of modules are; code of a folder is not run
@@ -139,6 +127,13 @@ READ_POOLINGS = {  # pooling of an encoder -> that of sentence-transformers
     "mean-sqrt-len": ["mean_sqrt_len_tokens"], "cls-mean": ["cls", "mean"], "mean-cls": ["mean", "cls"],
     "first-last": ["mean"], "last-two": ["mean"], "cls-first-last": ["cls", "mean"],
 }  # fmt: skip
+
+
+def pooling_name(pooling: Pooling) -> str:
+    """Return the name of a pooling in `READ_POOLINGS`, of one token as that of the first one."""
+    return {Pooling.TOKEN: "cls"}.get(pooling, pooling.value)
+
+
 EMPTY_PROMPTS = ("query", "document")  # every model has these
 LAYERS_OF = {pooling.value: layers for pooling, layers in LAYERS.items()}
 MAX_SHOWN_CHARACTERS = 60  # characters of a foreign value in an error
@@ -273,10 +268,10 @@ def recorded_static(name: str) -> RecordedPooling:
 def recorded_settings(name: str, modules: list[tuple[str, str]]) -> RecordedPooling:
     """Return what the files of these modules say, but not the layers. Raises ArtefactError as above."""
     paths = dict(modules)
-    files = {kind: _checked(name, _joined(path, "config.json"), kind) for kind, path in modules if kind in KEYS}
+    files = {kind: _object(name, join(path, "config.json"), kind) for kind, path in modules if kind in KEYS}
     pooling, backbone = files["Pooling"], paths["Transformer"]
     if not pooling:
-        raise ArtefactError(f"{name}: its {_joined(paths['Pooling'], 'config.json')} is missing or empty; {COPY_AGAIN}")
+        raise ArtefactError(f"{name}: its {join(paths['Pooling'], 'config.json')} is missing or empty; {COPY_AGAIN}")
     modes = pooling.get("pooling_mode") or [mode for key, mode in POOLINGS.items() if pooling.get(key)] or ["mean"]
     modes = [modes] if isinstance(modes, str) else modes
     layers = _mean_layers(name, paths, backbone)
@@ -292,14 +287,14 @@ def recorded_settings(name: str, modules: list[tuple[str, str]]) -> RecordedPool
             f"first and last or the last two layers; {POOLING_CURE}"
         )
     options = transformer_options(name, backbone)
-    tokenizer = _object(name, _joined(backbone, "tokenizer_config.json"))
+    tokenizer = _object(name, join(backbone, "tokenizer_config.json"))
     # The maximum length in tokens, which the arguments of the tokenizer override; None: the model's positions.
     overrides = [(options.get(key) or {}).get("model_max_length") for key in ("tokenizer_args", "processor_kwargs")]
     lengths = (*overrides, options.get("max_seq_length"), tokenizer.get("model_max_length"))
     length = next((length for length in lengths if length is not None), None)
     if length is not None and type(length) is not int:
         raise ArtefactError(f"{name}: its max_seq_length is {_shown(length)}, not a whole number; {POOLING_CURE}")
-    normalizer = json.dumps(_object(name, _joined(backbone, "tokenizer.json")).get("normalizer"))
+    normalizer = json.dumps(_object(name, join(backbone, "tokenizer.json")).get("normalizer"))
     lowers = '"lowercase": true' in normalizer and tokenizer.get("do_lower_case", True)
     return RecordedPooling(
         pooled, length, **_recorded_calls(name),
@@ -316,7 +311,7 @@ def _mean_layers(name: str, paths: Mapping[str, str], backbone: str) -> tuple[in
     sentence-transformers passes the module over where the backbone's configuration does not ask for all layers.
     Raises ArtefactError for weights that are no equal shares.
     """
-    if LAYER_MEAN not in paths or not _object(name, _joined(backbone, "config.json")).get("output_hidden_states"):
+    if LAYER_MEAN not in paths or not _object(name, join(backbone, "config.json")).get("output_hidden_states"):
         return None
     folder = paths[LAYER_MEAN]
     config = _object(name, f"{folder}/config.json")
@@ -336,8 +331,8 @@ def _ends_normalised(modules: Sequence[tuple[str, str]]) -> bool:
 
 def transformer_options(name: str, folder: str = "") -> dict[str, Any]:
     """Return the configuration of a model's `Transformer` in a subfolder. Raises ArtefactError for an unknown key."""
-    files = (_joined(folder, file) for file in TRANSFORMER_FILES)
-    return next((value for file in files if (value := _checked(name, file, TRANSFORMER))), {})
+    files = (join(folder, file) for file in TRANSFORMER_FILES)
+    return next((value for file in files if (value := _object(name, file, TRANSFORMER))), {})
 
 
 def modules_of(name: str) -> list[tuple[str, str]] | None:
@@ -345,21 +340,20 @@ def modules_of(name: str) -> list[tuple[str, str]] | None:
 
     A class of another package has its whole name. Raises ArtefactError for a damaged file.
     """
-    modules = read_part(name, MODULES)
+    modules = _value(name, MODULES)
     if modules is None:
         return None
-    try:
-        entries = [(str(module["type"]), PurePosixPath(module["path"])) for module in modules]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ArtefactError(f"{name}: its {MODULES} is damaged ({error!r}); copy it again") from error
-    for module, (_, path) in zip(modules, entries, strict=True):
+    entries = []
+    for module in modules:
+        try:
+            kind, path = str(module["type"]), PurePosixPath(module["path"])
+        except (KeyError, TypeError) as error:
+            raise ArtefactError(f"{name}: its {MODULES} is damaged ({error!r}); copy it again") from error
         _check(name, MODULES, module, KEYS[MODULES])
         if path.is_absolute() or ".." in path.parts:
             raise ArtefactError(f"{name}: {MODULES} names {str(path)!r}, which is outside the model; copy it again")
-    return [
-        (kind.rpartition(".")[2] if kind.startswith(PACKAGE) else kind, "" if path == PurePosixPath() else str(path))
-        for kind, path in entries
-    ]
+        entries.append((kind.rpartition(".")[2] if kind.startswith(PACKAGE) else kind, "/".join(path.parts)))
+    return entries
 
 
 def transformer_folder(folder: str) -> str:
@@ -374,7 +368,7 @@ def transformer_folder(folder: str) -> str:
 
 def _recorded_calls(name: str) -> dict[str, Any]:
     """Return the defaults of a model's calls. Raises ArtefactError for a damaged file."""
-    value = _checked(name, CALLS, CALLS)
+    value = _object(name, CALLS, CALLS)
     prompts, default = value.get("prompts") or {}, value.get("default_prompt_name")
     if not isinstance(prompts, dict) or not all(isinstance(text, str | None) for text in prompts.values()):
         raise ArtefactError(f"{name}: its {CALLS} is damaged (prompts {_shown(prompts)}); copy it again")
@@ -416,18 +410,24 @@ def _arrays(name: str, path: str) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _checked(name: str, file: str, kind: str) -> dict[str, Any]:
-    """Return the object in a file, {} if there is none. Raises ArtefactError for a key that is not supported."""
-    value = _object(name, file)
-    _check(name, file, value, KEYS[kind])
-    return value
+def _value(name: str, file: str) -> Any:
+    """Return the JSON value in a file of a model; None if it has no such file. Raises ArtefactError if damaged."""
+    path = hub.cached_file(name, file)
+    try:
+        return None if path is None else json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ArtefactError(f"{name}: {file} is damaged ({error})") from error
 
 
-def _object(name: str, file: str) -> dict[str, Any]:
-    value = read_part(name, file)
-    if value is not None and not isinstance(value, dict):
+def _object(name: str, file: str, kind: str | None = None) -> dict[str, Any]:
+    """Return the object in a file, {} if there is none. Raises ArtefactError for a key that no file of `kind` has."""
+    value = _value(name, file)
+    value = {} if value is None else value
+    if not isinstance(value, dict):
         raise ArtefactError(f"{name}: {file} is damaged (it holds {_shown(value)}, not an object); copy it again")
-    return value or {}
+    if kind:
+        _check(name, file, value, KEYS[kind])
+    return value
 
 
 def _check(name: str, where: str, value: dict[str, Any], keys: dict[str, Any]) -> None:
@@ -441,10 +441,6 @@ def _check(name: str, where: str, value: dict[str, Any], keys: dict[str, Any]) -
             raise ArtefactError(
                 f"{name}: {key} in its {where} is {_shown(item)}, which is not supported; {POOLING_CURE}"
             )
-
-
-def _joined(folder: str, file: str) -> str:
-    return f"{folder}/{file}" if folder else file
 
 
 def _shown(value: Any) -> str:

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import distributions
 from pathlib import Path
 
 from cse.errors import ArtefactError
@@ -28,19 +28,14 @@ def project_texts(root: Path) -> dict[str, str]:
     missing = next((name for name in CLONE if not (root / name).is_file()), None)
     if missing is None:
         return {name: (root / name).read_text(encoding="utf-8") for name in (LOCK, CARD, LICENCE)}
-    try:
-        installed = distribution(PACKAGE)
-    except PackageNotFoundError:
-        installed = None
     lock = root / "cse" / LOCK
-    own = installed is not None and Path(str(installed.locate_file(""))).resolve() == root.resolve()
-    if installed is None or not own or not lock.is_file():
-        raise ArtefactError(f"{root}: no {missing}; deploy from a clone, or install the package")
-    return {
-        LOCK: lock.read_text(encoding="utf-8"),
-        CARD: installed.metadata["Description"] or "",
-        LICENCE: installed.read_text(f"licenses/{LICENCE}") or "",
-    }
+    for installed in distributions(name=PACKAGE):
+        if Path(str(installed.locate_file(""))).resolve() == root.resolve() and lock.is_file():
+            return {
+                LOCK: lock.read_text(encoding="utf-8"), CARD: installed.metadata["Description"] or "",
+                LICENCE: installed.read_text(f"licenses/{LICENCE}") or "",
+            }  # fmt: skip
+    raise ArtefactError(f"{root}: no {missing}; deploy from a clone, or install the package")
 
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -162,7 +162,7 @@ def masked_language_loss(encoder: TorchEncoder, rows: TokenRows) -> torch.Tensor
     def summed_losses(numbers: Sequence[int]) -> torch.Tensor:
         """(n,) the sum of the cross-entropies of each row's masked tokens."""
         hidden = encoder.hidden(masked[numbers])
-        table = labels[numbers].tables(NO_LABEL)[0]
+        table = labels[numbers].tables(NO_LABEL)[0][0]
         chosen = np.nonzero(table != NO_LABEL)  # on the host, which would wait for a GPU to count them
         row, column, ids = on_device(np.stack([*chosen, table[chosen]]), hidden.device)
         logits = mlm_head(encoder.model)(hidden[row, column]).float()

@@ -186,7 +186,7 @@ def _sorted_batches(encoder: TorchEncoder, run: Callable[[np.ndarray, np.ndarray
         rows = encoder.rows_of(texts, [template] * len(texts))
         vectors = np.empty((len(texts), encoder.dim), np.float32)
         for chosen in plan_batches(rows.sizes, "cpu"):
-            ids, _, _, mask, _ = rows[chosen].tables(encoder.tokenizer.pad_token_id)
+            (ids, _, _, mask, _), _ = rows[chosen].tables(encoder.tokenizer.pad_token_id)
             vectors[chosen] = run(ids, mask)
         return vectors
 

@@ -25,9 +25,9 @@ class PassesLeftOut(TorchEncoder):
     """An encoder whose passes through the model get their inputs and return zeros."""
 
     def _run(self, rows: TokenRows, layers: tuple[int, ...] = (-1,), **read_at: torch.Tensor) -> Any:
-        tokens, _ = self._collate(rows)
-        states = torch.zeros(len(rows), 1 if read_at else tokens.ids.shape[1], self.dim)
-        return states, tokens.pooled, states[:, 0]
+        (ids, *_, pooled), _ = self._collate(rows)
+        states = torch.zeros(len(rows), 1 if read_at else ids.shape[1], self.dim)
+        return states, pooled, states[:, 0]
 
 
 def measure_host(

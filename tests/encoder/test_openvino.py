@@ -31,7 +31,6 @@ def both(encoder: TorchEncoder) -> tuple[TorchEncoder, OpenVinoEncoder]:
     with torch.no_grad():
         for tensor in encoder.learned().values():
             tensor.add_(0.05 * torch.randn(tensor.shape, generator=generator))
-    encoder.forget_biases()
     other = OpenVinoEncoder.open(encoder.backbone, encoder.method, name=encoder.name, backbone=encoder.backbone)
     for name, array in encoder.learned_arrays().items():
         np.copyto(other.learned_arrays()[name], array)
@@ -146,8 +145,8 @@ sys.addaudithook(lambda event, _: sys.exit(event) if event in ("socket.connect",
 import cse
 cse.load("bundled").encode(["a"])
 from transformers import AutoModel
-from cse.encoder.converted_graph import ConvertedGraph
-ConvertedGraph(AutoModel.from_pretrained({str(bert_folder)!r}))
+from cse.encoder.converted_graph import converted_graph
+converted_graph(AutoModel.from_pretrained({str(bert_folder)!r}))
 """
     kept = {name: value for name, value in os.environ.items() if name not in ("CI", "TF_BUILD", "JENKINS_URL")}
     home = {"HOME": str(tmp_path), "USERPROFILE": str(tmp_path), "PYTHONPATH": str(ROOT)}

@@ -30,7 +30,6 @@ def plain(encoder: TorchEncoder, texts: list[str]) -> np.ndarray:
     template = encoder.views[0][0]
     with pytest.MonkeyPatch.context() as patch, encoder.inference():
         patch.setattr(encoder, "reads_at", False)
-        encoder.forget_biases()
         rows = [encoder(encoder.rows_of([text], [template])) for text in texts]
         return torch.cat(rows).numpy()
 
@@ -41,7 +40,6 @@ def test_every_method_gives_the_vectors_of_the_plain_path_in_any_order_and_batch
 ):
     encoder = make(open_backbone(family), name, supervised)
     expected = plain(encoder, TEXTS)
-    encoder.forget_biases()
     for count in (0, 1, len(TEXTS)):
         np.testing.assert_allclose(encoder.encode(TEXTS[:count]), expected[:count], atol=1e-5)
     np.testing.assert_allclose(encoder.encode(TEXTS[::-1], batch_size=3)[::-1], expected, atol=1e-5)
@@ -134,7 +132,7 @@ def test_chunks_repeat_their_dropout(bert_folder, name, monkeypatch):
     encoder = make(str(bert_folder), name)
     run = run_of(encoder, dropout=0.3, temperature=1.0)
     chunked = gradients(encoder, run, 2)
-    monkeypatch.setattr("cse.encoder.prompted_backbone.checkpoint", lambda read, part, use_reentrant: read(part))
+    monkeypatch.setattr("cse.encoder.torch_encoder.checkpoint", lambda read, part, use_reentrant: read(part))
     for key, tensor in gradients(encoder, run, 2).items():
         torch.testing.assert_close(chunked[key], tensor, atol=1e-6, rtol=1e-5, msg=key)
     set_dropout(encoder.model, 0.0)

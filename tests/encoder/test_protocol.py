@@ -12,7 +12,7 @@ from conftest import ROOT, SENTENCES
 
 import cse
 from cse.corpus.supervised import scored_pairs
-from cse.encoder.protocol import SentenceModel
+from cse.encoder.encoder import Encoder
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.vectors import PRECISIONS, quantised
 
@@ -66,7 +66,7 @@ def test_arguments_mean_what_they_mean_in_sentence_transformers(encoder, theirs,
 def test_arguments_have_the_order_and_names_of_sentence_transformers(encoder, theirs, name):
     ours, reference = getattr(encoder, name), getattr(theirs, name)
     expected = [argument for argument in inspect.signature(reference).parameters if argument != "kwargs"]
-    own = list(inspect.signature(SentenceModel.encode).parameters)[1:-1]
+    own = list(inspect.signature(Encoder.encode).parameters)[1:-1]
     assert own == expected
     values = ["sad", None, 2, False, "sentence_embedding", "float32", True, True, "cpu", True, 7]
     for count in range(len(values) + 1):

@@ -198,6 +198,7 @@ def test_static_embeddings_are_the_mean_of_their_tokens(bert_folder, tmp_path):
     encoder = cse.load(str(folder), device="cpu", backend="torch")
     np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-6)
     assert (encoder.backend, resolve(str(folder)).kind) == ("static", Kind.STATIC)
+    assert repr(encoder).endswith("8 dimensions, a table, static pooling)")
     with pytest.raises(ArtefactError, match="is a table of static embeddings, without layers to train"):
         cse.train("simcse", SENTENCES, output=tmp_path / "run", backbone=str(folder))
     with pytest.raises(ArtefactError, match="predicts no words"):

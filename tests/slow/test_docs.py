@@ -177,7 +177,7 @@ def remembering(encode_ids: Callable[..., np.ndarray], kept: dict[tuple[Any, ...
     def remember(self: Any, contents: Any, *args: Any, **named: Any) -> np.ndarray:
         marks = self.__dict__.setdefault("marks", {})  # shared by the readings of a model
         if self.reading not in marks:
-            marks[self.reading] = f"{self.fingerprint} {self.graphs.precision}"
+            marks[self.reading] = f"{self.fingerprint} {self.precision}"
             if (shipped := Demo._shipped(self)) is not None:
                 ids_of_all = self.tokenise([text for _, text in TOPICS], [self.views[0][0]] * len(TOPICS))
                 kept.update(zip([(marks[self.reading], *ids) for ids in ids_of_all], shipped, strict=True))

@@ -132,7 +132,7 @@ def quick(encoder: Encoder) -> Encoder:
     if getattr(encoder, "backend", "") != "openvino" or not computes_in_bf16("auto", "cpu"):
         return encoder
     if encoder not in _in_bf16:
-        _in_bf16[encoder] = copy(encoder).bfloat16()
+        _in_bf16[encoder] = copy(encoder).computing_in("bf16")
     return _in_bf16[encoder]
 
 
