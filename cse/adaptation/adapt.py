@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cse.adaptation.candidates import MIN_FITTED_TEXTS, Trial, left_out
+from cse.adaptation.candidates import MIN_FITTED_TEXTS, OWN, TRAINABLE, Trial, left_out
 from cse.adaptation.choice import (
     BOTH,
     GROUPS,
@@ -193,10 +193,12 @@ def _run_stage(trial: Trial, name: str, note: Note) -> None:
 def _try_later(trial: Trial, note: Note) -> None:
     """Try the candidates that take minutes, after a first answer, until Ctrl-C."""
     stages = trial.workspace.stages
-    if TRAINING not in stages and (seconds := trial.training_seconds):
-        for line in aligned(table(stages, choose(stages, trial.purpose))):
+    plan = trial.training_plan
+    if TRAINING not in stages and trial.reference.kind in TRAINABLE and plan.steps:
+        choice = choose(stages, trial.purpose)
+        for line in aligned(table(stages, choice.result, choice.candidate)):
             note(line)
-        minutes = max(1, round(seconds / 60))
+        minutes = max(1, round(plan.seconds / 60))
         note(
             f"training takes about {minutes} minute{'s' if minutes > 1 else ''} and may add about 2 points: Ctrl-C "
             "keeps this"
@@ -254,7 +256,7 @@ def _report(request: AdaptRequest, folder: Path, trial: Trial, choice: Choice) -
         "run": workspace.run, "decision": choice.result, "chosen": choice.result, "candidate": choice.candidate,
         "verdict": choice.sentence, **axes, "for": request.purpose,
         "start": trial.encoder.name, "data": request.data, "held_out": len(trial.held),
-        "fitted": len(trial.own(START).fit),
+        "fitted": len(trial.vectors(START, OWN).fit),
         "stages": workspace.stages, "seconds": workspace.spent, "compared": compared,
         "commands": _commands(request, folder, choice),
         "changed": [{**change, **change["text"]} for change in changed],

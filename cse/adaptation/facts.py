@@ -127,11 +127,11 @@ def _near_percent(vectors: np.ndarray, seed: int) -> float:
 BATCH_TOKENS, LANGUAGE_STEPS, MLM_RATE = 1024, 75, 5e-5
 
 
-def learn_language(name: str, texts: Sequence[str], folder: Path, *, steps: int, seed: int) -> str:
-    """Continue the masked language modelling of a backbone on texts, and return the folder of the new backbone.
+def learn_language(name: str, texts: Sequence[str], folder: Path, *, steps: int, seed: int) -> None:
+    """Continue the masked language modelling of a backbone on texts, as a run of pretraining in `folder`.
 
-    It is written in `folder`; a run that was killed is started again. Raises ValueError if the texts are too few word
-    pieces or the backbone cannot be pretrained.
+    One that was killed is started again. Raises ValueError if the texts are too few word pieces or the backbone cannot
+    be pretrained.
     """
     from cse.training.pretraining import pretrain
     from cse.training.pretraining_data import PretrainConfig, PretrainRequest
@@ -141,14 +141,6 @@ def learn_language(name: str, texts: Sequence[str], folder: Path, *, steps: int,
     config = PretrainConfig(tokens=steps * BATCH_TOKENS, batch_tokens=BATCH_TOKENS, learning_rate=MLM_RATE, seed=seed)
     precision = training_precision()
     pretrain(PretrainRequest([corpus], folder, config, name, overwrite=True, eval_every=steps, precision=precision))
-    return learned_backbone(folder)
-
-
-def learned_backbone(folder: Path) -> str:
-    """Return the backbone in a folder of `learn_language`."""
-    from cse.training.pretraining_data import MODEL_FOLDER
-
-    return str(folder / MODEL_FOLDER)
 
 
 def training_precision() -> str:

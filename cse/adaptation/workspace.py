@@ -25,7 +25,6 @@ REPORT, REPORT_PAGE, CANDIDATE, MARK_FILE = "report.json", "report.html", "candi
 LANGUAGE_FOLDER = "language"  # the folder of masked language modelling, and its texts
 TRAINED_FOLDER = "trained"  # the trained model without what training needs besides
 RESULT_FOLDER, CANDIDATE_FOLDER = "result", "judged"  # the models that are published
-TRAINING_INPUTS = "training.json"  # the examples and settings of a training, which a resumed one has to repeat
 ADAPTED_FOLDER = FolderKind(
     "an adapted model", REPORT, ("run", "decision"),
     (REPORT, REPORT_PAGE, *MODEL_FILES, CANDIDATE, *(f"{CANDIDATE}/{name}" for name in MODEL_FILES)),
@@ -33,7 +32,7 @@ ADAPTED_FOLDER = FolderKind(
 STAGE_FOLDERS = (LANGUAGE_FOLDER, TRAINING, TRAINED_FOLDER, RESULT_FOLDER, CANDIDATE_FOLDER)
 UNFINISHED_ADAPTATION = FolderKind(
     "an unfinished adaptation", MARK_FILE, ("request", "stages"),
-    (MARK_FILE, TRAINING_INPUTS, f"{LANGUAGE_FOLDER}.txt", "*.npy", "training.partial", "training.partial/*", ".*",
+    (MARK_FILE, "training.json", f"{LANGUAGE_FOLDER}.txt", "*.npy", "training.partial", "training.partial/*", ".*",
      *STAGE_FOLDERS, *(f"{name}/*" for name in STAGE_FOLDERS)),
 )  # fmt: skip
 
