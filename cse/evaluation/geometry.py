@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 
 from cse.corpus.corpus import Corpus
 from cse.corpus.supervised import Pair, log_once, scored_pairs
+from cse.encoder.rows import plain_ids
 from cse.evaluation import sts
 from cse.evaluation.metrics import (
     DIGITS,
@@ -29,10 +31,11 @@ from cse.evaluation.metrics import (
     pair_vectors,
     uniformity,
 )
-from cse.evaluation.tasks import StaticEmbeddings, Task, TaskData
+from cse.evaluation.tasks import Task, TaskData
 from cse.vectors import cosines, unit_rows
 
 if TYPE_CHECKING:
+    from cse.encoder.encoder import Encoder
     from cse.evaluation import Encode, EncodeIds, Scores, Tokenise, Unit
 
 STSB_TEST = Path("STSB") / "test.tsv"
@@ -44,7 +47,7 @@ PERPLEXITY, SEED = 10.0, 42  # the paper gives neither
 
 
 def units(data: TaskData) -> dict[str, Unit]:
-    """Return the units on STS-B test, rounded to four decimals, and with `tokens` those on all seven STS tasks.
+    """Return the units on STS-B test, rounded to four decimals, and with an `encoder` those on all seven STS tasks.
 
     Tasks are read by `sts.sources`. The first 100,000 of `sentences` (a text file or table) replace STS-B for the
     anisotropy. `removal` and `static-bias` are averages over the seven tasks and need all of them. Raises ValueError if
@@ -60,12 +63,18 @@ def units(data: TaskData) -> dict[str, Unit]:
         "distribution": partial(grade_distribution, path=pairs),
         "map": partial(pair_map, path=pairs),
     }
-    if (tokens := data.tokens) and len(files) == len(sts.SETS):
+    if (encoder := data.encoder) is not None and len(files) == len(sts.SETS):
         sets = cache(lambda: {task: [pair for path in of for pair in scored_pairs(path)] for task, of in files.items()})
+        template = encoder.views[0][0]
         measures["removal"] = lambda _: removal_curve(
-            tokens.tokenise, tokens.encode_ids, sets(), counted=distinct_texts(sets()["STS-B"])
+            lambda texts: encoder.tokenise(texts, [template] * len(texts)),
+            partial(encoder.encode_ids, batch_size=data.batch_size),
+            sets(),
+            counted=distinct_texts(sets()["STS-B"]),
         )
-        measures["static-bias"] = lambda _: static_bias(tokens.static, sets(), distinct_texts(sets()["STS-B"]))
+        measures["static-bias"] = lambda _: static_bias(
+            StaticEmbeddings.of(encoder), sets(), distinct_texts(sets()["STS-B"])
+        )
     return measures
 
 
@@ -151,6 +160,30 @@ def pair_map(encode: Encode, path: Path) -> Scores:
     }
 
 
+@dataclass(frozen=True)
+class StaticEmbeddings:
+    """A model's static `embeddings` (V, d), its V token strings, and its tokenizer.
+
+    `tokenise` turns texts into ids without special tokens; `specials` are the ids added around a sentence.
+    """
+
+    embeddings: np.ndarray
+    tokens: Sequence[str]
+    tokenise: Tokenise
+    specials: tuple[int, ...]
+
+    @classmethod
+    def of(cls, encoder: Encoder) -> StaticEmbeddings:
+        """Return those of an encoder."""
+        tokenizer = encoder.tokenizer
+        return cls(
+            encoder.word_embeddings()[: len(tokenizer)],  # the rest is padding
+            tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))),
+            partial(plain_ids, tokenizer),  # not the encoder's own, which puts a space before a sentence of RoBERTa
+            (tokenizer.cls_token_id, tokenizer.sep_token_id),
+        )
+
+
 def static_bias(static: StaticEmbeddings, sets: Mapping[str, Sequence[Pair]], counted: Sequence[str]) -> Scores:
     """PromptBERT section 3, on `sets` of scored pairs, tokens counted in the sentences `counted`."""
     groups = token_groups(static, counted)
@@ -226,11 +259,6 @@ BYTE_FREQUENT = tuple(
 # Vocabulary sizes of the models these sets were counted for: BERT uncased and cased, RoBERTa.
 PUBLISHED_TOKENS = {30522: WORDPIECE_FREQUENT, 28996: WORDPIECE_FREQUENT, 50265: BYTE_FREQUENT}
 CONTINUES, SPACE = "##", "Ġ"  # marks a WordPiece that continues a word, a byte-level token that begins one
-# Byte-level tokens write each byte as a printable letter: itself, or the next unused one from 256 on.
-PRINTABLE = (*range(33, 127), *range(161, 173), *range(174, 256))
-BYTES = {chr(byte): byte for byte in PRINTABLE} | {
-    chr(256 + number): byte for number, byte in enumerate(byte for byte in range(256) if byte not in PRINTABLE)
-}
 FREQUENCY_BANDS = ("frequent", "middle", "rare")
 REMOVAL_ROWS = ("static", "-Freq", "-Freq&Sub", "-Freq&Sub&Case", "-Freq&Sub&Case&Pun")
 MAX_PICTURE_TOKENS = 2000
@@ -305,13 +333,10 @@ def _read(static: StaticEmbeddings) -> tuple[list[str], list[bool]]:
     tokens, byte_level = static.tokens, _byte_level(static)
     named = [len(token) > 2 and token[0] + token[-1] in ("[]", "<>") for token in tokens]
     if byte_level:
-        decoded = {*BYTES}
-        texts = [
-            bytes(BYTES[letter] for letter in token).decode("utf-8", "replace").strip()
-            if {*token} <= decoded
-            else token
-            for token in tokens
-        ]
+        from tokenizers.decoders import ByteLevel
+
+        decoder = ByteLevel()
+        texts = [decoder.decode([token]).strip() for token in tokens]
     else:
         texts = [token.removeprefix(CONTINUES) for token in tokens]
     continues = [not token.startswith(SPACE) if byte_level else token.startswith(CONTINUES) for token in tokens]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cse.evaluation.metrics import Figure, margin, over_seeds, seeds_differ
 from cse.evaluation.tasks import LOGISTIC, TASKS, find_task
-from cse.files.checksums import check_digest, with_digest
-from cse.files.writing import file_digest, write_json
+from cse.files.checksums import check_digest
+from cse.files.writing import file_digest
 from cse.methods.catalogue import UNTRAINED
 from cse.models.fitted_texts import fitted_note
 
@@ -213,11 +213,6 @@ def open_results(path: Path | None, fresh: Results) -> Results:
             f"{asdict(fresh.protocol)}; {OUTPUT_CURE}"
         )
     return replace(fresh, models=earlier.models)
-
-
-def save_results(path: Path, results: Results) -> None:
-    """Write `results` and their digest to `path` atomically. Raises OSError if that fails."""
-    write_json(path, with_digest(results.to_json()))
 
 
 HEADINGS = {"spearman": "", "accuracy": "", "deviation": "+-", "subset_mean": "subsets"}
