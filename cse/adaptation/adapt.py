@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -112,7 +112,8 @@ def adapt(
         trial, facts = tried(request, folder, resume, note)
         workspace = trial.workspace
         choice = choose(workspace.stages, request.purpose)
-        report = _report(request, folder, trial, choice) | {"facts": facts.known(), "summary": str(facts)}
+        known = {"facts": {**asdict(facts), "warning": facts.warning}, "summary": str(facts)}
+        report = _report(request, folder, trial, choice) | known
         models = [
             trial.written(name, workspace.work / part)
             for name, part in ((choice.result, RESULT_FOLDER), (choice.candidate, CANDIDATE_FOLDER))
@@ -147,8 +148,7 @@ def tried(
     texts = texts_digest(f"{text}\0{label}" for text, label in zip(corpus.sentences, corpus.labels, strict=True))
     record = {**settings, "texts": texts, "fingerprint": encoder.fingerprint, "candidates": [*VARIANTS, *LATER]}
     held, fit = split(corpus, request.seed)
-    labels, fit_labels = (part.labels if request.label else [] for part in (held, fit))
-    known = list(filter(None, labels))
+    known = list(filter(None, held.labels))
     if request.label and not 1 < len(set(known)) < len(known):
         what = "all different" if len(set(known)) > 1 else "all the same" if known else "empty"
         raise ValueError(
@@ -157,9 +157,7 @@ def tried(
         )
     items = _known_items(held, request.titles)
     workspace = Workspace.begin(folder, record, request.minutes, resume)
-    trial = Trial(
-        reference, encoder, fit.sentences, fit_labels, held, labels, items, request.seed, workspace, request.purpose
-    )
+    trial = Trial(reference, encoder, fit.sentences, fit.labels, held, items, request.seed, workspace, request.purpose)
     _run_stage(trial, START, note)
     facts = text_facts(encoder, [*trial.held, *trial.fit], count, workspace.kept(START), request.seed)
     note(facts.warning or str(facts))
@@ -181,7 +179,7 @@ def _run_stage(trial: Trial, name: str, note: Note) -> None:
     is_backbone = trial.reference.kind is Kind.BACKBONE
     if name == TRAINED and "scores" not in trial.workspace.stages[TRAINING]:
         return
-    if name == LANGUAGE and (trial.labels or not is_backbone or trial.reference.pooling != "cls"):
+    if name == LANGUAGE and (any(trial.corpus.labels) or not is_backbone or trial.reference.pooling != "cls"):
         return  # with labels training gains more; read by the mean a model gains too little (docs/own-text.md)
     if name not in trial.workspace.stages:
         note(what)
@@ -228,17 +226,19 @@ def _import_torch() -> None:
         raise KeyboardInterrupt
 
 
-def _known_items(held: Corpus, titles: str | None) -> list[tuple[str, str]]:
-    """Return for each text its short form, "" for none, and what that has to find: by `known_item`, or its cell of
-    `titles`, if that says less, and the text.
+def _known_items(held: Corpus, titles: str | None) -> dict[int, tuple[str, str]]:
+    """Return the short form of each text that has one, and what that has to find, by row: by `known_item`, or its cell
+    of `titles`, if that says less, and the text.
     """
     if titles is None:
-        return [known_item(text) for text in held.sentences]
-    cells = zip((cell.strip() for cell in held.cells(titles)), held.sentences, strict=True)
-    items = [(cell if cell != text else "", text) for cell, text in cells]
-    if not any(form for form, _ in items):
+        items: Iterable[tuple[str, str]] = map(known_item, held.sentences)
+    else:
+        cells = zip((cell.strip() for cell in held.cells(titles)), held.sentences, strict=True)
+        items = ((cell if cell != text else "", text) for cell, text in cells)
+    with_form = {row: item for row, item in enumerate(items) if item[0]}
+    if titles is not None and not with_form:
         raise ValueError(f"{held.name}: the column {titles!r} has no short form of the held-out texts; leave it out")
-    return items
+    return with_form
 
 
 def _report(request: AdaptRequest, folder: Path, trial: Trial, choice: Choice) -> dict[str, Any]:

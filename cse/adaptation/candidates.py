@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from math import ceil
@@ -137,10 +137,10 @@ def text_values(vectors: Vectors, labels: Sequence[str], asked: np.ndarray, seed
 
 @dataclass
 class Trial:
-    """The data of all candidates: the start, the texts to fit on with their labels, if any, and the held-out `corpus`
-    with its.
+    """The data of all candidates: the start, the texts to fit on with their labels, "" for none, and the held-out
+    `corpus`.
 
-    `items` are the short forms of the held-out texts, "" for a text that has none, each with what it has to find.
+    `items` are the short forms of the held-out texts that have one, each with what it has to find, by row.
     """
 
     reference: ModelReference
@@ -148,8 +148,7 @@ class Trial:
     fit: Sequence[str]
     fit_labels: Sequence[str]
     corpus: Corpus
-    labels: Sequence[str]
-    items: Sequence[tuple[str, str]]
+    items: Mapping[int, tuple[str, str]]
     seed: int
     workspace: Workspace
     purpose: str = BOTH
@@ -164,7 +163,7 @@ class Trial:
     @cached_property
     def asked(self) -> np.ndarray:
         """The numbers of the held-out texts that have a short form."""
-        return np.flatnonzero([bool(form) for form, _ in self.items])
+        return np.array([*self.items], np.int64)
 
     def model(self, stage: str) -> Model:
         """Return the model of a stage."""
@@ -183,13 +182,13 @@ class Trial:
     @cached_property
     def start_values(self) -> dict[str, np.ndarray]:
         """The values of the start."""
-        return text_values(self.vectors(START, OWN), self.labels, self.asked, self.seed)
+        return text_values(self.vectors(START, OWN), self.corpus.labels, self.asked, self.seed)
 
     def scores(self, name: str, vectors: Vectors) -> dict[str, Any]:
         """Return a candidate's dimension, scores, and gains over the start; keep its held-out vectors."""
         self.workspace.keep(name, vectors.held)
         own = name == START
-        values = self.start_values if own else text_values(vectors, self.labels, self.asked, self.seed)
+        values = self.start_values if own else text_values(vectors, self.corpus.labels, self.asked, self.seed)
         scores = {measure: round(100 * float(value.mean()), 2) for measure, value in values.items()}
         gains = {
             axis: list(astuple(mean_difference(values[measure], self.start_values[measure])))
@@ -210,13 +209,14 @@ class Trial:
         `held` are the start's own vectors of the held-out texts, `count` the number of texts to fit on (as the start).
         """
         count = len(self.vectors(START, OWN).fit) if count is None else count
-        model, items = self.model(stage), [self.items[row] for row in self.asked]
+        model = self.model(stage)
         for reading, encoder in {OWN: model.encoder, **({JOINED: model.joined} if model.readings == 2 else {})}.items():
             known = held if reading == OWN and held is not None else raw_vectors(encoder, self.held)
             sought = known[self.asked].copy()
-            if cut := [place for place, row in enumerate(self.asked) if items[place][1] != self.held[row]]:
-                sought[cut] = raw_vectors(encoder, [items[place][1] for place in cut])
-            forms = raw_vectors(encoder, [form for form, _ in items])
+            texts = [text for _, text in self.items.values()]
+            if cut := [number for number, row in enumerate(self.items) if texts[number] != self.held[row]]:
+                sought[cut] = raw_vectors(encoder, [texts[number] for number in cut])
+            forms = raw_vectors(encoder, [form for form, _ in self.items.values()])
             parts = (known, forms, sought, raw_vectors(encoder, self.fit[:count]))
             for part, rows in zip(PARTS, parts, strict=True):
                 self.workspace.keep(f"{stage}-{reading}-{part}", rows)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cache
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 
@@ -57,10 +55,6 @@ class TextFacts:
             f"the model's vocabulary does not know the language of these texts: {self.unknown:.0f} % of their pieces "
             f"are unknown, {self.letters:.0f} % are single letters; choose a model of that language"
         )
-
-    def known(self) -> dict[str, Any]:
-        """The facts as JSON values, the warning included."""
-        return {**asdict(self), "warning": self.warning}
 
     def __str__(self) -> str:
         return (
@@ -174,7 +168,6 @@ def is_narrow(encoder: Encoder, texts: Sequence[str]) -> bool:
     return bool(own < NARROW_RATIO * reference)
 
 
-@cache
 def general_texts() -> tuple[str, ...]:
     """The sentences of the bundled demo corpus."""
     lines = (BUNDLED / "demo" / "corpus.tsv").read_text(encoding="utf-8").splitlines()

@@ -179,9 +179,14 @@ def write_projected(
         if calls.exists():  # all dimensions of the projection are kept
             write_json(calls, {**read_json(calls), "truncate_dim": None})
     else:
+        from cse.encoder.prompted_backbone import head_module
         from cse.models.export import fill_sentence_transformers
 
-        fill_sentence_transformers(with_head(open_model(reference), encoder.reading.pooling, projection), target)
+        headed, pooling = on_torch(open_model(reference)), encoder.reading.pooling  # opened for this, as it is changed
+        headed.method = headed.method.replaced(head=Head.LINEAR, head_when=When.ALWAYS, pooling=pooling)
+        headed.head = head_module(Head.LINEAR, projection.arrays, headed.model.config)
+        headed.dim = len(projection.components)
+        fill_sentence_transformers(headed, target)
     record = {
         "components": len(projection.components), "texts": texts, "explained": round(projection.explained, 4),
         "start": encoder.name, "fingerprint": encoder.fingerprint,
@@ -196,23 +201,6 @@ def joined_reading(encoder: Encoder) -> tuple[Encoder, int]:
     if reading.template.prompts or reading.pooling not in TRAINED_POOLINGS.values():
         return encoder, 1
     return encoder.reading_by(replace(reading, pooling=Pooling.CLS_MEAN)), 2
-
-
-def with_head(encoder: Encoder, pooling: Pooling, projection: Projection) -> Any:
-    """Return the encoder on PyTorch with the projection as its head after a pooling; it shares the weights."""
-    from cse.encoder.prompted_backbone import head_module
-    from cse.encoder.torch_encoder import TorchEncoder
-
-    plain = on_torch(encoder)
-    method = plain.method.replaced(head=Head.LINEAR, head_when=When.ALWAYS, pooling=pooling)
-    headed = TorchEncoder(
-        plain.model, plain.tokenizer, method, name=plain.name, backbone=plain.backbone,
-        head=head_module(Head.LINEAR, projection.arrays, plain.model.config),
-    )  # fmt: skip
-    headed.prefix, headed.slots, headed.dim = plain.prefix, plain.slots, len(projection.components)
-    headed.backbone_fingerprint, headed.max_row_length = plain.backbone_fingerprint, plain.max_row_length
-    headed.prompts, headed.default_prompt_name = plain.prompts, plain.default_prompt_name
-    return headed
 
 
 def copy_plain(

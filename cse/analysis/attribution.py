@@ -222,9 +222,9 @@ def misspell(text: str) -> str:
     return text[: span[0]] + "".join(word) + text[span[1] :]
 
 
-def _raised(match: re.Match[str]) -> str:
-    """A number with its last digit increased by one, 9 becoming 0."""
-    return match.group()[:-1] + str((int(match.group()[-1]) + 1) % 10)
+def change_numbers(text: str) -> str:
+    """The sentence with the last digit of each number increased by one, 9 becoming 0."""
+    return NUMBER.sub(lambda match: match.group()[:-1] + str((int(match.group()[-1]) + 1) % 10), text)
 
 
 def _longest(text: str, kind: Callable[[str], bool] = bool) -> Span | None:
@@ -244,7 +244,7 @@ PERTURBATIONS = (
     Perturbation("word doubled", True, double_word),
     Perturbation("longest word dropped", False, drop_word),
     Perturbation("names exchanged", False, swap_names),
-    Perturbation("numbers changed", False, lambda text: NUMBER.sub(_raised, text)),
+    Perturbation("numbers changed", False, change_numbers),
     Perturbation("words reversed", False, reverse_words),
     Perturbation("negated", False, negate),
 )

@@ -21,10 +21,7 @@ BOOTSTRAP_SAMPLES, BOOTSTRAP_SEED = 1000, 123
 
 
 def spearman(encode: Encode, pairs: Sequence[Pair], name: str = "") -> float:
-    """Spearman x 100 of the pairs' cosines with their grades; each distinct sentence is encoded once.
-
-    Raises ValueError as `correlation` does.
-    """
+    """Spearman x 100 of the pairs' cosines with their grades (`correlation`); a distinct sentence is encoded once."""
     return correlation(pair_cosines(encode, pairs), [grade for grade, _, _ in pairs], name)
 
 

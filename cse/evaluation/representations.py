@@ -92,10 +92,7 @@ def fit_whitening(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def whitened(encoder: TextEncoder, texts: Sequence[str]) -> Representation:
-    """`encoder` followed by a whitening fitted on its vectors of `texts` (PromptBERT Table 5); repeated ones count.
-
-    Raises ValueError as `fit_whitening` does.
-    """
+    """`encoder` followed by `fit_whitening` of its vectors of `texts`; repeated texts count (PromptBERT Table 5)."""
     mean, matrix = fit_whitening(encoder.encode(texts))
 
     def embed(texts: list[str], batch_size: int, **prompt: Any) -> np.ndarray:

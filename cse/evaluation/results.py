@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from importlib.metadata import version
@@ -73,18 +73,21 @@ class PublishedRow:
         return [*(["--supervised"] if self.supervised else []), *prefix]
 
 
+CELLS: dict[str, Callable[[str], Any]] = {  # of `published.tsv`, where not texts; an empty one is the default
+    "deviation": float, "seeds": int, "prefix": int, "read": lambda cell: tuple(cell.split(" > ")),
+    **dict.fromkeys(("supervised", "copied", "checkpoint"), bool),
+}  # fmt: skip
+
+
 def _published_row(cells: Mapping[str, str]) -> PublishedRow:
     """A row of `published.tsv`; its `numbers` are those of the sets, in the papers' order, and the average, or this."""
     *values, average = map(float, cells["numbers"].split()) if cells["numbers"] else (None,)
     task = cells["task"] if cells["task"] in ("transfer", "clustering") else "sts"  # which geometry averages over too
+    sets = dict(zip(find_task(task).sets, values, strict=True)) if values else {}
+    filled = {name: cell for name, cell in cells.items() if cell and name != "numbers"}
     return PublishedRow(
-        cells["paper"], cells["table"], cells["name"], cells["key"], cells["task"], average,
-        dict(zip(find_task(task).sets, values, strict=True)) if values else {},
-        float(cells["deviation"]) if cells["deviation"] else None, int(cells["seeds"] or 1),
-        cells["method"] or None, cells["supervised"] == "yes", int(cells["prefix"]) if cells["prefix"] else None,
-        cells["evaluate"], tuple(cells["read"].split(" > ")) if cells["read"] else (), cells["copied"] == "yes",
-        cells["checkpoint"] == "yes", cells["source"],
-    )  # fmt: skip
+        **{name: CELLS.get(name, str)(cell) for name, cell in filled.items()}, average=average, values=sets
+    )
 
 
 _header, *_lines = Path(__file__).with_name("published.tsv").read_text(encoding="utf-8").splitlines()
