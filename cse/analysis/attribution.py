@@ -100,10 +100,7 @@ class Attribution(NamedTuple):
 
 
 def attribute(encode: Encode, first: str, second: str) -> Attribution:
-    """Attribute the cosine of two sentences to their words by occlusion; all texts are encoded in one call.
-
-    Words are removed, not replaced. Raises ValueError as `words_within` does.
-    """
+    """Attribute the cosine of two sentences to their words by removing one at a time; `encode` is called once."""
     pair = {"`first`": first, "`second`": second}
     spans = [words_within(text, name) for name, text in pair.items()]
     shorter = [
@@ -143,10 +140,7 @@ EDGE_PUNCTUATION = '.,;:!?"()'
 
 
 class Perturbation(NamedTuple):
-    """A named change of a sentence.
-
-    `keeps` is True if the meaning stays the same, so that a good model's vector should hardly change.
-    """
+    """A named change of a sentence; `keeps` is True if the meaning, and so a good model's vector, hardly changes."""
 
     name: str
     keeps: bool

@@ -38,10 +38,7 @@ def project(vectors: Mapping[str, np.ndarray], seed: int) -> Iterator[dict[str, 
 
 
 def place(rows: np.ndarray, seed: int, reference: np.ndarray | None = None) -> np.ndarray:
-    """(N, 2) centred map of vectors (N, d), which starts from the centred map `reference` (N, 2) and is aligned to it.
-
-    A reference without extent is ignored.
-    """
+    """(N, 2) centred map of vectors (N, d); it starts from a centred `reference` (N, 2) with an extent, and fits it."""
     known = None if reference is None or collapsed(reference) else reference
     points = centred(embed(directions(rows), seed, known))
     if known is None:

@@ -265,10 +265,7 @@ MAX_PICTURE_TOKENS = 2000
 
 
 def frequent_tokens(static: StaticEmbeddings, sentences: Sequence[str]) -> tuple[str, ...]:
-    """The 36 tokens of Table 3's row Freq: the released lists for the vocabularies of BERT and RoBERTa.
-
-    For other vocabularies they are counted in `sentences` (papers: STS-B test).
-    """
+    """The 36 tokens of Table 3's row Freq: the released lists for BERT and RoBERTa, else those of `sentences`."""
     listed = PUBLISHED_TOKENS.get(len(static.tokens), ())
     if listed and {*listed} <= {*static.tokens}:
         return listed

@@ -79,15 +79,20 @@ def pair_cosines(encode: Encode, pairs: Sequence[Pair]) -> np.ndarray:
 
 def pair_vectors(encode: Encode, pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Vectors of the M distinct sentences (M, d), each encoded once, and of the pairs' first and second ones (N, d)."""
-    texts = distinct_texts(pairs)
-    row = {text: number for number, text in enumerate(texts)}
+    texts, numbers = numbered([text for _, *both in pairs for text in both])
     vectors = encode(texts)
-    return vectors, vectors[[row[first] for _, first, _ in pairs]], vectors[[row[second] for _, _, second in pairs]]
+    return vectors, vectors[numbers[::2]], vectors[numbers[1::2]]
 
 
 def distinct_texts(pairs: Iterable[Pair]) -> list[str]:
     """The distinct sentences of the pairs, in order of first occurrence."""
-    return list(dict.fromkeys(text for _, first, second in pairs for text in (first, second)))
+    return list(dict.fromkeys(text for _, *both in pairs for text in both))
+
+
+def numbered(texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
+    """The distinct texts in order of first occurrence, and (N,) the number of each text among them."""
+    number_of = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    return [*number_of], np.array([number_of[text] for text in texts], np.int64)
 
 
 @dataclass(frozen=True)

@@ -79,10 +79,7 @@ def prompts() -> list[str]:
 
 
 def likeliest_words(backbone: str) -> list[str]:
-    """PromptBERT's Table 7: the five likeliest words at [MASK] of its sentences, before and after denoising.
-
-    `backbone` is untrained. Raises as `cse.load` does.
-    """
+    """PromptBERT's Table 7: the likeliest words at [MASK] of its sentences by an untrained backbone, then denoised."""
     encoder = load(resolve_backbone(backbone).name, pooling="prompt")
     rows = []
     for text in WORD_SENTENCES:
@@ -145,10 +142,7 @@ class Plan:
         return self.backbone_of(row) if seed is None else str(self.checkpoint(row, seed))
 
     def commands(self, row: PublishedRow) -> list[list[str]]:
-        """Every command of a row with its words, in order; none for a copied one.
-
-        Table 4's command scores every template on STS-B dev.
-        """
+        """Every command of a row with its words, in order; none for a copied one."""
         if row.copied:
             return []
         if row.task == "templates":
