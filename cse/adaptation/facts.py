@@ -164,17 +164,14 @@ def is_narrow(encoder: Encoder, texts: Sequence[str]) -> bool:
     if len(distinct) < NARROWNESS_SAMPLE or distinct == general:
         return False
     plain = encoder.reading_by(replace(UNTRAINED["mean"].reading, prefix=encoder.reading.prefix))
-    own, reference = (_rank(plain, Random(0).sample(texts, NARROWNESS_SAMPLE)) for texts in (distinct, general))
-    return bool(own < NARROW_RATIO * reference)
+    ranks = []
+    for sample in (Random(0).sample(known, NARROWNESS_SAMPLE) for known in (distinct, general)):
+        contents = plain.tokenise(sample, [plain.views[0][0]] * NARROWNESS_SAMPLE, NARROWNESS_TOKENS)
+        ranks.append(effective_rank(plain.encode_ids(contents).astype(np.float64)))
+    return ranks[0] < NARROW_RATIO * ranks[1]
 
 
 def general_texts() -> tuple[str, ...]:
     """The sentences of the bundled demo corpus."""
     lines = (BUNDLED / "demo" / "corpus.tsv").read_text(encoding="utf-8").splitlines()
     return tuple(sorted({line.split("\t")[1] for line in lines}))
-
-
-def _rank(encoder: Encoder, texts: Sequence[str]) -> float:
-    """The effective rank of the vectors of texts, read to a few tokens."""
-    contents = encoder.tokenise(texts, [encoder.views[0][0]] * len(texts), NARROWNESS_TOKENS)
-    return effective_rank(encoder.encode_ids(contents).astype(np.float64))

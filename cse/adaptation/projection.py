@@ -19,7 +19,8 @@ from cse.methods.method import TRAINED_POOLINGS, Head, Pooling, When
 from cse.models.fitted_texts import FITTED_TEXTS
 from cse.models.loading import on_torch, open_model
 from cse.models.names import Kind, ModelReference, location, model_folder
-from cse.models.sentence_transformers import CALLS, LAYER_MEAN, TRANSFORMER, transformer_options
+from cse.models.pipeline import PIPELINE_FILES
+from cse.models.sentence_transformers import CALLS, TRANSFORMER, transformer_options
 from cse.vectors import nearest_others, unit_rows
 
 # With fewer a text is found less often by a short form of it (docs/own-text.md).
@@ -128,11 +129,8 @@ COPIED_FILES = (  # files other than weights that opening a model reads, here or
     "vocab.json", "vocab.txt", "merges.txt", "sentence_bert_config.json", "config_sentence_transformers.json",
 )  # fmt: skip
 MODEL_FILES = (
-    *COPIED_FILES, SINGLE, "modules.json", PROJECTION_RECORD, FITTED_TEXTS, "README.md", "cse_export.json",
+    *COPIED_FILES, *PIPELINE_FILES, PROJECTION_RECORD, FITTED_TEXTS, "README.md", "cse_export.json",
     "modeling_prefix.py",
-    *(f"{number}_{name}{end}" for number in "1234"
-      for name in ("WordWeights", LAYER_MEAN, "Pooling", "Dense", "Normalize")
-      for end in ("", "/config.json", "/wordweights_config.json", "/model.safetensors")),
 )  # fmt: skip
 PLAIN_POOLINGS = ("mean", "cls")
 # Model types whose class takes `add_pooling_layer`.

@@ -311,12 +311,12 @@ def _without_tokens(
         replaced = dict(zip(cased, lower, strict=True))
         return [list(chain.from_iterable(replaced.get(token, [token]) for token in content)) for content in among]
 
-    texts, continues = _read(static)
+    texts, continues, byte_level = _read(static)
     dropped = {*frequent}
     common = keep(lambda token: static.tokens[token] not in dropped, contents)
     whole = keep(lambda token: not continues[token], common)
     words = keep(lambda token: any(map(str.isalnum, texts[token])), whole)
-    blank = [list(static.tokens).index(SPACE)] if _byte_level(static) and SPACE in static.tokens else []
+    blank = [list(static.tokens).index(SPACE)] if byte_level and SPACE in static.tokens else []
     return [common, whole, lowered(whole), [content + blank if content else [] for content in lowered(words)]]
 
 
@@ -325,9 +325,13 @@ def _contents(static: StaticEmbeddings, texts: Sequence[str]) -> list[list[int]]
     return static.tokenise([f" {text}" for text in texts])
 
 
-def _read(static: StaticEmbeddings) -> tuple[list[str], list[bool]]:
-    """Return each token's text, "" for special and unused ones ([MASK], <pad>), and True if it continues a word."""
-    tokens, byte_level = static.tokens, _byte_level(static)
+def _read(static: StaticEmbeddings) -> tuple[list[str], list[bool], bool]:
+    """Return each token's text, "" for special and unused ones ([MASK], <pad>), whether it continues a word, and
+    whether the vocabulary is byte-level: it has more tokens with such marks, since each kind has some of the other's.
+    """
+    tokens = static.tokens
+    begun, continued = (sum(token.startswith(mark) for token in tokens) for mark in (SPACE, CONTINUES))
+    byte_level = begun > continued
     named = [len(token) > 2 and token[0] + token[-1] in ("[]", "<>") for token in tokens]
     if byte_level:
         from tokenizers.decoders import ByteLevel
@@ -337,13 +341,7 @@ def _read(static: StaticEmbeddings) -> tuple[list[str], list[bool]]:
     else:
         texts = [token.removeprefix(CONTINUES) for token in tokens]
     continues = [not token.startswith(SPACE) if byte_level else token.startswith(CONTINUES) for token in tokens]
-    return ["" if special else text for special, text in zip(named, texts, strict=True)], continues
-
-
-def _byte_level(static: StaticEmbeddings) -> bool:
-    """True if byte-level marks are the more common ones; both kinds of vocabulary contain some of the other's."""
-    begun, continued = (sum(token.startswith(mark) for token in static.tokens) for mark in (SPACE, CONTINUES))
-    return begun > continued
+    return ["" if special else text for special, text in zip(named, texts, strict=True)], continues, byte_level
 
 
 def token_groups(static: StaticEmbeddings, sentences: Sequence[str]) -> dict[str, list[str]]:
@@ -352,7 +350,7 @@ def token_groups(static: StaticEmbeddings, sentences: Sequence[str]) -> dict[str
     Frequency: thirds of the tokens in `sentences` (frequent, middle, rare), ties by lower id. Piece: whole word,
     subword. Case: lower, upper (at least one capital) of tokens with letters. Special and unused tokens have no group.
     """
-    texts, continues = _read(static)
+    texts, continues, _ = _read(static)
     ranked = [token for token in most_frequent(_contents(static, sentences), len(texts)) if texts[token]]
     bands = [""] * len(texts)
     for band, members in zip(FREQUENCY_BANDS, np.array_split(ranked, len(FREQUENCY_BANDS)), strict=True):

@@ -116,7 +116,7 @@ class ModelSelection:
                 listed += [Candidate(f"{stem}-{name}", model, reference, {}, name) for name in self.poolings]
                 continue
             settings: dict[str, Any] = {}
-            if reference.kind is Kind.CHECKPOINT:
+            if reference.kind in (Kind.CHECKPOINT, Kind.START):
                 folder = hub.model_folder(location(reference.name))
                 settings = read_checkpoint_config(folder).training.get("settings", {})
             listed.append(Candidate(reference.label, model, reference, settings))
@@ -240,7 +240,6 @@ class Evaluation:
         """Score a model on every unit and return its label, or None if it failed."""
         try:
             encoder, fresh = self.models.open(candidate)
-            # The label is the encoder's name, with its fingerprint if another encoder has that name.
             label, models = encoder.name, results.models
             if label in models and models[label].fingerprint != fresh.fingerprint:
                 label = f"{label} {fresh.fingerprint}"

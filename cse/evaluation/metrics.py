@@ -219,8 +219,9 @@ def anisotropy(vectors: np.ndarray) -> float:
     The sum of all N^2 cosines is the squared length of the summed unit rows; the self pairs are subtracted.
     A zero row has cosine 0 with all. Raises ValueError for fewer than two rows.
     """
-    count = len(_at_least(vectors, 2))
-    rows = unit_rows(vectors)
+    count, rows = len(vectors), unit_rows(vectors)
+    if count < 2:
+        raise ValueError(f"{count} vectors; give at least 2")
     total = rows.sum(0, dtype=np.float64)
     return abs(float(total @ total) - int(rows.any(1).sum())) / (count * (count - 1))
 
@@ -249,15 +250,10 @@ def uniformity(vectors: np.ndarray) -> float:
 
     Lower is more uniform. 512 rows at a time. A zero row counts as orthogonal. Raises ValueError for fewer than two.
     """
-    rows = unit_rows(_at_least(vectors, 2)).astype(np.float64)
-    total = 0.0
+    if len(vectors) < 2:
+        raise ValueError(f"{len(vectors)} vectors; give at least 2")
+    rows, total = unit_rows(vectors).astype(np.float64), 0.0
     for start in range(0, len(rows), BLOCK):
         squared = 2 - 2 * rows[start : start + BLOCK] @ rows[start:].T  # entry (i, j): rows start + i and start + j
         total += float(np.triu(np.exp(-SHARPNESS * squared), 1).sum())
     return float(np.log(total / (len(rows) * (len(rows) - 1) / 2)))
-
-
-def _at_least(vectors: np.ndarray, count: int) -> np.ndarray:
-    if len(vectors) < count:
-        raise ValueError(f"{len(vectors)} vectors; give at least {count}")
-    return vectors

@@ -392,8 +392,7 @@ def shipped_ledger(board: Scoreboard) -> list[LedgerEntry]:
 def reproduce(rows: Sequence[PublishedRow], plan: Plan, report: Callable[[str], None]) -> list[LedgerEntry]:
     """Reproduce a table's rows one by one and return their entries; the ledger in `plan.output` is updated after each.
 
-    `report` gets a line for each row and each command. Raises ValueError if a command fails, and as `obtained` and
-    `write_ledger` do.
+    `report` gets a line for each row and each command. Raises ValueError if a command fails.
     """
     entries: list[LedgerEntry] = []
     for number, row in enumerate(rows, start=1):

@@ -352,14 +352,13 @@ class Verdict:
 class Row:
     """A model's `figures`, one per column or None, each the mean over `seeds` if there are several.
 
-    `seeds` is empty for models not trained here. `average` is the record's own, of its one seed. `start` has the
-    figures of the same model before its first training step, and is empty if those were not scored.
+    `seeds` is empty for models not trained here. `start` has the figures of the same model before its first training
+    step, and is empty if those were not scored.
     """
 
     record: ModelRecord
     figures: tuple[Figure | None, ...]
     seeds: tuple[int, ...] = ()
-    average: float | None = None
     start: tuple[Figure | None, ...] = ()
 
     @property
@@ -423,7 +422,7 @@ def scoreboard(results: Results, others: Sequence[Results] = ()) -> Scoreboard:
         figures = tuple(_figure(task, column, runs) for column in shown)
         before = [starts[seed] for seed in sorted(starts)]
         start = tuple(_figure(task, column, before) for column in shown if starts)
-        rows[label] = Row(record, figures, tuple(sorted(by_seed)), task.average(record.scores), start)
+        rows[label] = Row(record, figures, tuple(sorted(by_seed)), start)
     verdicts = []
     for number, column in enumerate(shown):
         known = {label: figure for label, row in rows.items() if (figure := row.figures[number]) is not None}
