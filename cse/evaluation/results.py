@@ -189,15 +189,14 @@ def read_results(path: Path) -> Results:
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-        lacking = [label for label, record in value["models"].items() if not {*RECORD_KEYS} <= record.keys()]
-        models = {} if lacking else {label: ModelRecord(**record) for label, record in value["models"].items()}
+        if lacking := [label for label, record in value["models"].items() if not {*RECORD_KEYS} <= record.keys()]:
+            raise ValueError(f"the record of {lacking[0]} lacks {' or '.join(RECORD_KEYS)}")
+        models = {label: ModelRecord(**record) for label, record in value["models"].items()}
         results = Results(
             value["task"], Protocol(**value["protocol"]), value.get("command", ""), models, value.get("comparisons", [])
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: not a results file ({error}); {OUTPUT_CURE}") from error
-    if lacking:
-        raise ValueError(f"{path}: the record of {lacking[0]} lacks {' or '.join(RECORD_KEYS)}; {OUTPUT_CURE}")
     check_digest(value, path, f"copy it again or remove its digest, or {OUTPUT_CURE}")
     return results
 
