@@ -7,14 +7,14 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cse.adaptation.candidates import MIN_FITTED_TEXTS, Trial, left_out
+from cse.adaptation.candidates import MIN_FITTED_TEXTS, OWN, TRAINABLE, Trial, left_out
 from cse.adaptation.choice import (
     BOTH,
     GROUPS,
@@ -112,7 +112,8 @@ def adapt(
         trial, facts = tried(request, folder, resume, note)
         workspace = trial.workspace
         choice = choose(workspace.stages, request.purpose)
-        report = _report(request, folder, trial, choice) | {"facts": facts.known(), "summary": str(facts)}
+        known = {"facts": {**asdict(facts), "warning": facts.warning}, "summary": str(facts)}
+        report = _report(request, folder, trial, choice) | known
         models = [
             trial.written(name, workspace.work / part)
             for name, part in ((choice.result, RESULT_FOLDER), (choice.candidate, CANDIDATE_FOLDER))
@@ -147,8 +148,7 @@ def tried(
     texts = texts_digest(f"{text}\0{label}" for text, label in zip(corpus.sentences, corpus.labels, strict=True))
     record = {**settings, "texts": texts, "fingerprint": encoder.fingerprint, "candidates": [*VARIANTS, *LATER]}
     held, fit = split(corpus, request.seed)
-    labels, fit_labels = (part.labels if request.label else [] for part in (held, fit))
-    known = list(filter(None, labels))
+    known = list(filter(None, held.labels))
     if request.label and not 1 < len(set(known)) < len(known):
         what = "all different" if len(set(known)) > 1 else "all the same" if known else "empty"
         raise ValueError(
@@ -157,9 +157,7 @@ def tried(
         )
     items = _known_items(held, request.titles)
     workspace = Workspace.begin(folder, record, request.minutes, resume)
-    trial = Trial(
-        reference, encoder, fit.sentences, fit_labels, held, labels, items, request.seed, workspace, request.purpose
-    )
+    trial = Trial(reference, encoder, fit.sentences, fit.labels, held, items, request.seed, workspace, request.purpose)
     _run_stage(trial, START, note)
     facts = text_facts(encoder, [*trial.held, *trial.fit], count, workspace.kept(START), request.seed)
     note(facts.warning or str(facts))
@@ -181,7 +179,7 @@ def _run_stage(trial: Trial, name: str, note: Note) -> None:
     is_backbone = trial.reference.kind is Kind.BACKBONE
     if name == TRAINED and "scores" not in trial.workspace.stages[TRAINING]:
         return
-    if name == LANGUAGE and (trial.labels or not is_backbone or trial.reference.pooling != "cls"):
+    if name == LANGUAGE and (any(trial.corpus.labels) or not is_backbone or trial.reference.pooling != "cls"):
         return  # with labels training gains more; read by the mean a model gains too little (docs/own-text.md)
     if name not in trial.workspace.stages:
         note(what)
@@ -193,10 +191,12 @@ def _run_stage(trial: Trial, name: str, note: Note) -> None:
 def _try_later(trial: Trial, note: Note) -> None:
     """Try the candidates that take minutes, after a first answer, until Ctrl-C."""
     stages = trial.workspace.stages
-    if TRAINING not in stages and (seconds := trial.training_seconds):
-        for line in aligned(table(stages, choose(stages, trial.purpose))):
+    plan = trial.training_plan
+    if TRAINING not in stages and trial.reference.kind in TRAINABLE and plan.steps:
+        choice = choose(stages, trial.purpose)
+        for line in aligned(table(stages, choice.result, choice.candidate)):
             note(line)
-        minutes = max(1, round(seconds / 60))
+        minutes = max(1, round(plan.seconds / 60))
         note(
             f"training takes about {minutes} minute{'s' if minutes > 1 else ''} and may add about 2 points: Ctrl-C "
             "keeps this"
@@ -226,17 +226,19 @@ def _import_torch() -> None:
         raise KeyboardInterrupt
 
 
-def _known_items(held: Corpus, titles: str | None) -> list[tuple[str, str]]:
-    """Return for each text its short form, "" for none, and what that has to find: by `known_item`, or its cell of
-    `titles`, if that says less, and the text.
+def _known_items(held: Corpus, titles: str | None) -> dict[int, tuple[str, str]]:
+    """Return the short form of each text that has one, and what that has to find, by row: by `known_item`, or its cell
+    of `titles`, if that says less, and the text.
     """
     if titles is None:
-        return [known_item(text) for text in held.sentences]
-    cells = zip((cell.strip() for cell in held.cells(titles)), held.sentences, strict=True)
-    items = [(cell if cell != text else "", text) for cell, text in cells]
-    if not any(form for form, _ in items):
+        items: Iterable[tuple[str, str]] = map(known_item, held.sentences)
+    else:
+        cells = zip((cell.strip() for cell in held.cells(titles)), held.sentences, strict=True)
+        items = ((cell if cell != text else "", text) for cell, text in cells)
+    with_form = {row: item for row, item in enumerate(items) if item[0]}
+    if titles is not None and not with_form:
         raise ValueError(f"{held.name}: the column {titles!r} has no short form of the held-out texts; leave it out")
-    return items
+    return with_form
 
 
 def _report(request: AdaptRequest, folder: Path, trial: Trial, choice: Choice) -> dict[str, Any]:
@@ -254,7 +256,7 @@ def _report(request: AdaptRequest, folder: Path, trial: Trial, choice: Choice) -
         "run": workspace.run, "decision": choice.result, "chosen": choice.result, "candidate": choice.candidate,
         "verdict": choice.sentence, **axes, "for": request.purpose,
         "start": trial.encoder.name, "data": request.data, "held_out": len(trial.held),
-        "fitted": len(trial.own(START).fit),
+        "fitted": len(trial.vectors(START, OWN).fit),
         "stages": workspace.stages, "seconds": workspace.spent, "compared": compared,
         "commands": _commands(request, folder, choice),
         "changed": [{**change, **change["text"]} for change in changed],

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from cse.adaptation.facts import (
     BATCH_TOKENS,
     LANGUAGE_STEPS,
     learn_language,
-    learned_backbone,
     training_precision,
 )
 from cse.adaptation.projection import (
@@ -44,13 +43,13 @@ from cse.adaptation.projection import (
     raw_vectors,
     write_projected,
 )
-from cse.adaptation.workspace import LANGUAGE_FOLDER, TRAINED_FOLDER, TRAINING_INPUTS, Workspace
+from cse.adaptation.workspace import LANGUAGE_FOLDER, TRAINED_FOLDER, Workspace
 from cse.corpus.corpus import Corpus
 from cse.encoder.encoder import Encoder
 from cse.evaluation.clustering import neighbour_values
 from cse.evaluation.metrics import mean_difference
 from cse.evaluation.retrieval import known_item_values
-from cse.files.writing import read_json, write_folder, write_json
+from cse.files.writing import write_folder
 from cse.methods.settings import TrainConfig
 from cse.models.checkpoint import read_checkpoint_config
 from cse.models.fitted_texts import write_fitted_texts
@@ -76,8 +75,28 @@ PARTS = ("held", "forms", "sought", "fit")  # of `Vectors`
 Layer = Callable[[np.ndarray], np.ndarray]
 
 
+TRAINABLE = (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS)
+
+
 class OutOfTimeError(Exception):
     """The time of the adaptation is over."""
+
+
+class Model(NamedTuple):
+    """The model of a stage, and the encoder `joined` by the `readings` that projections take: two, or its own one."""
+
+    reference: ModelReference
+    encoder: Encoder
+    joined: Encoder
+    readings: int
+
+
+class TrainingPlan(NamedTuple):
+    """The batches of training that fit in the time, their seconds, and those of all batches with what goes before."""
+
+    steps: int
+    seconds: float
+    needed: float
 
 
 @dataclass(frozen=True)
@@ -118,10 +137,10 @@ def text_values(vectors: Vectors, labels: Sequence[str], asked: np.ndarray, seed
 
 @dataclass
 class Trial:
-    """The data of all candidates: the start, the texts to fit on with their labels, if any, and the held-out `corpus`
-    with its.
+    """The data of all candidates: the start, the texts to fit on with their labels, "" for none, and the held-out
+    `corpus`.
 
-    `items` are the short forms of the held-out texts, "" for a text that has none, each with what it has to find.
+    `items` are the short forms of the held-out texts that have one, each with what it has to find, by row.
     """
 
     reference: ModelReference
@@ -129,13 +148,12 @@ class Trial:
     fit: Sequence[str]
     fit_labels: Sequence[str]
     corpus: Corpus
-    labels: Sequence[str]
-    items: Sequence[tuple[str, str]]
+    items: Mapping[int, tuple[str, str]]
     seed: int
     workspace: Workspace
     purpose: str = BOTH
     known: dict[str, Vectors] = field(default_factory=dict)
-    opened: dict[str, tuple[ModelReference, Encoder]] = field(default_factory=dict)
+    opened: dict[str, Model] = field(default_factory=dict)
 
     @cached_property
     def held(self) -> list[str]:
@@ -145,36 +163,32 @@ class Trial:
     @cached_property
     def asked(self) -> np.ndarray:
         """The numbers of the held-out texts that have a short form."""
-        return np.flatnonzero([bool(form) for form, _ in self.items])
+        return np.array([*self.items], np.int64)
 
-    def base(self, stage: str = START) -> tuple[ModelReference, Encoder]:
-        """Return the model of a stage, as it is read."""
-        if stage == START:
-            return self.reference, self.encoder
+    def model(self, stage: str) -> Model:
+        """Return the model of a stage."""
         if stage not in self.opened:
+            reference = self.reference
             if stage == LANGUAGE:
-                reference = replace(self.reference, name=learned_backbone(self.workspace.work / LANGUAGE_FOLDER))
-            else:
-                reference = resolve(str(self.workspace.work / TRAINED_FOLDER))
-            self.opened[stage] = reference, open_model(reference)
-        return self.opened[stage]
+                from cse.training.pretraining_data import MODEL_FOLDER
 
-    def readings(self, stage: str) -> tuple[Encoder, int]:
-        """Return the model of a stage with two joined readings, which projections take, and 2; or itself and 1."""
-        encoder = self.base(stage)[1]
-        joined = joined_reading(encoder)
-        return (encoder, 1) if joined is None else (joined, 2)
+                reference = replace(reference, name=str(self.workspace.work / LANGUAGE_FOLDER / MODEL_FOLDER))
+            elif stage == TRAINING:
+                reference = resolve(str(self.workspace.work / TRAINED_FOLDER))
+            encoder = self.encoder if stage == START else open_model(reference)
+            self.opened[stage] = Model(reference, encoder, *joined_reading(encoder))
+        return self.opened[stage]
 
     @cached_property
     def start_values(self) -> dict[str, np.ndarray]:
         """The values of the start."""
-        return text_values(self.own(START), self.labels, self.asked, self.seed)
+        return text_values(self.vectors(START, OWN), self.corpus.labels, self.asked, self.seed)
 
     def scores(self, name: str, vectors: Vectors) -> dict[str, Any]:
         """Return a candidate's dimension, scores, and gains over the start; keep its held-out vectors."""
         self.workspace.keep(name, vectors.held)
         own = name == START
-        values = self.start_values if own else text_values(vectors, self.labels, self.asked, self.seed)
+        values = self.start_values if own else text_values(vectors, self.corpus.labels, self.asked, self.seed)
         scores = {measure: round(100 * float(value.mean()), 2) for measure, value in values.items()}
         gains = {
             axis: list(astuple(mean_difference(values[measure], self.start_values[measure])))
@@ -182,16 +196,9 @@ class Trial:
         }  # fmt: skip
         return {"dimension": vectors.held.shape[1], "scores": scores, **({} if own else {"gains": gains})}
 
-    def vectors(self, stage: str) -> Vectors:
-        """Return the kept vectors of the model of a stage, by the readings that a projection is fitted on."""
-        return self._kept(stage, JOINED if self.readings(stage)[1] == 2 else OWN)
-
-    def own(self, stage: str) -> Vectors:
-        """Return the kept vectors of the model of a stage, as it is read."""
-        return self._kept(stage, OWN)
-
-    def _kept(self, stage: str, reading: str) -> Vectors:
-        key = f"{stage}-{reading}"
+    def vectors(self, stage: str, reading: str = JOINED) -> Vectors:
+        """Return the kept vectors of the model of a stage by the readings of projections, or by its `OWN`."""
+        key = f"{stage}-{reading if self.model(stage).readings == 2 else OWN}"
         if key not in self.known:
             self.known[key] = Vectors(*(self.workspace.kept(f"{key}-{part}") for part in PARTS))
         return self.known[key]
@@ -201,15 +208,15 @@ class Trial:
 
         `held` are the start's own vectors of the held-out texts, `count` the number of texts to fit on (as the start).
         """
-        count = len(self.own(START).fit) if count is None else count
-        own, (joined, readings) = self.base(stage)[1], self.readings(stage)
-        items = [self.items[row] for row in self.asked]
-        for reading, encoder in {OWN: own, **({JOINED: joined} if readings == 2 else {})}.items():
+        count = len(self.vectors(START, OWN).fit) if count is None else count
+        model = self.model(stage)
+        for reading, encoder in {OWN: model.encoder, **({JOINED: model.joined} if model.readings == 2 else {})}.items():
             known = held if reading == OWN and held is not None else raw_vectors(encoder, self.held)
             sought = known[self.asked].copy()
-            if cut := [place for place, row in enumerate(self.asked) if items[place][1] != self.held[row]]:
-                sought[cut] = raw_vectors(encoder, [items[place][1] for place in cut])
-            forms = raw_vectors(encoder, [form for form, _ in items])
+            texts = [text for _, text in self.items.values()]
+            if cut := [number for number, row in enumerate(self.items) if texts[number] != self.held[row]]:
+                sought[cut] = raw_vectors(encoder, [texts[number] for number in cut])
+            forms = raw_vectors(encoder, [form for form, _ in self.items.values()])
             parts = (known, forms, sought, raw_vectors(encoder, self.fit[:count]))
             for part, rows in zip(PARTS, parts, strict=True):
                 self.workspace.keep(f"{stage}-{reading}-{part}", rows)
@@ -220,7 +227,7 @@ class Trial:
         began = time.monotonic()
         held = raw_vectors(self.encoder, self.held)
         speed = len(self.held) / max(1e-3, time.monotonic() - began)
-        fitting = self.workspace.left / 2 / self.readings(START)[1] * speed
+        fitting = self.workspace.left / 2 / self.model(START).readings * speed
         wanted = min(len(self.fit), MAX_FITTED_TEXTS)
         count = int(max(0, min(wanted, fitting)))
         self.encode(START, held, count)
@@ -228,7 +235,7 @@ class Trial:
         share = float(np.minimum(lengths, TrainConfig.max_length).sum() / lengths.sum())
         return {
             "texts_per_second": round(speed, 1), "trained_share": round(share, 3), "texts": count, "wanted": wanted,
-            **self.scores(START, self.own(START)),
+            **self.scores(START, self.vectors(START, OWN)),
         }  # fmt: skip
 
     def _contents(self) -> list[list[int]]:
@@ -258,33 +265,31 @@ class Trial:
 
     def training(self) -> dict[str, Any]:
         """Train the start, and score the model of the best evaluation."""
-        if self.reference.kind not in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS):
+        if self.reference.kind not in TRAINABLE:
             return left_out(f"{self.encoder.name} is a trained model, and training starts from a backbone")
-        steps = self.steps
-        if steps < EVAL_EVERY:
-            before, per_evaluation = self.training_costs
-            needed = self.workspace.spent + before + per_evaluation * (MAX_STEPS / EVAL_EVERY + 1)
-            minutes = 1 + ceil(needed / 60)  # one in hand, as speeds vary
+        plan = self.training_plan
+        if plan.steps < EVAL_EVERY:
+            minutes = 1 + ceil((self.workspace.spent + plan.needed) / 60)  # one in hand, as speeds vary
             reason = f"{EVAL_EVERY} batches of training do not fit in the time"
             return left_out(reason, out_of_time=True, minutes=minutes)
         try:
-            trained, record = self._train(steps)
+            trained, record = self._train(plan.steps)
         except OutOfTimeError:
             return left_out("training took longer than the time that was left", out_of_time=True)
         if record.get("best") is not None and record["best"] <= record["start"]:
             return left_out("no evaluation of the training beat the start")
-        reference, encoder = self.base()
 
         def fill(target: Path) -> None:
             from cse.models.pipeline_writer import plain_model
 
             tensors = plain_model(on_torch(trained)).tensors
-            copy_plain(reference, encoder, target, {name: tensor.numpy() for name, tensor in tensors.items()})
+            weights = {name: tensor.numpy() for name, tensor in tensors.items()}
+            copy_plain(self.reference, self.encoder, target, weights)
             write_fitted_texts(target, self.fit[:MAX_TRAINED_TEXTS])
 
         write_folder(self.workspace.work / TRAINED_FOLDER, fill)
         self.encode(TRAINING)
-        return {"record": record, **self.scores(TRAINING, self.own(TRAINING))}
+        return {"record": record, **self.scores(TRAINING, self.vectors(TRAINING, OWN))}
 
     def projected(self, name: str, stage: str) -> dict[str, Any]:
         """Fit and score projections of the model of a stage, as the stage `name`."""
@@ -307,7 +312,7 @@ class Trial:
     def fitted(self, stage: str, variant: str) -> Projection:
         """Return a projection of the readings of a stage."""
         fit = self.vectors(stage).fit
-        return fit_variant(VARIANTS[variant], fit, self.readings(stage)[1], self.fit_labels[: len(fit)])
+        return fit_variant(VARIANTS[variant], fit, self.model(stage).readings, self.fit_labels[: len(fit)])
 
     def written(self, candidate: str | None, folder: Path) -> Path | None:
         """Write the model of a candidate to a folder, and return that; None for the start and for no candidate."""
@@ -317,79 +322,52 @@ class Trial:
         if name == TRAINING:
             return self.workspace.work / TRAINED_FOLDER
         stage = STAGE_OF.get(name, name)
-        reference = self.base(stage)[0]
+        model, count = self.model(stage), len(self.vectors(stage).fit)
 
         def fill(target: Path) -> None:
-            joined, count = self.readings(stage)[0], len(self.vectors(stage).fit)
-            write_projected(reference, joined, self.fitted(stage, variant), count, target)
+            write_projected(model.reference, model.joined, self.fitted(stage, variant), count, target)
             write_fitted_texts(target, self.fit[: count if stage == START else max(count, MAX_TRAINED_TEXTS)])
 
         write_folder(folder, fill)
         return folder
 
     @property
-    def training_seconds(self) -> float:
-        """The seconds that training will take; 0 if it will be left out."""
-        if self.reference.kind not in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS) or self.steps < EVAL_EVERY:
-            return 0.0
-        return self.steps * self.step_seconds
-
-    @property
-    def step_seconds(self) -> float:
-        """The seconds of a batch of training, which cuts long texts."""
+    def training_plan(self) -> TrainingPlan:
+        """The plan of a training by the measured speed, in whole evaluations."""
         start = self.workspace.stages[START]
-        return BATCH_SIZE * 2 * STEP_COST * start["trained_share"] / start["texts_per_second"]
-
-    @property
-    def training_costs(self) -> tuple[float, float]:
-        """The seconds of training before its first batch, and of one evaluation with the batches before it."""
-        speed = self.workspace.stages[START]["texts_per_second"]
+        speed = start["texts_per_second"]
+        before = min(len(self.fit), MAX_TRAINED_TEXTS) / speed  # to encode the texts whose neighbours are looked for
+        step = BATCH_SIZE * 2 * STEP_COST * start["trained_share"] / speed  # training cuts long texts
         guarded = 2 * min(MAX_HELD_OUT, len(self.fit) // 5)  # texts encoded by an evaluation
-        paired = min(len(self.fit), MAX_TRAINED_TEXTS)  # texts whose neighbours are looked for
-        return paired / speed, EVAL_EVERY * self.step_seconds + guarded * 1.5 / speed
-
-    @property
-    def steps(self) -> int:
-        """The batches of training that fit in the time, by the measured speed, in whole evaluations."""
-        before, per_evaluation = self.training_costs
+        evaluation = EVAL_EVERY * step + guarded * 1.5 / speed  # with the batches before it
         # One evaluation less: that of the start, and the projection after the training.
-        whole = (self.workspace.left - before) / per_evaluation - 1
-        return EVAL_EVERY * int(min(MAX_STEPS // EVAL_EVERY, max(0.0, whole)))
+        whole = (self.workspace.left - before) / evaluation - 1
+        steps = EVAL_EVERY * int(min(MAX_STEPS // EVAL_EVERY, max(0.0, whole)))
+        return TrainingPlan(steps, steps * step, before + evaluation * (MAX_STEPS / EVAL_EVERY + 1))
 
     def _train(self, steps: int) -> tuple[Encoder, dict[str, Any]]:
+        """Return the trained start, and the settings of the training with its scores; a killed one starts again."""
         from cse.training.api import train
 
-        output, inputs = self.workspace.work / TRAINING, self.workspace.work / TRAINING_INPUTS
-        if not inputs.exists():
-            write_json(inputs, self._inputs(steps))
-        known = read_json(inputs)
-        record = known["record"]
+        recorded, output, texts = self.reference.recorded, self.workspace.work / TRAINING, self.fit[:MAX_TRAINED_TEXTS]
+        paired = len(texts) >= MIN_TEXTS_WITH_NEIGHBOURS
+        batches = max(1, len(texts) * 4 // 5 // BATCH_SIZE)
+        record: dict[str, Any] = {
+            "method": "simcse", "pooling": recorded.pooling if recorded else self.reference.pooling,
+            "head": False if paired else None, "seed": self.seed, "max_steps": steps, **TRAINING_SETTINGS,
+            "precision": training_precision(),
+            "epochs": min(MAX_EPOCHS, -(-steps // batches)), "dev": "auto" if can_hold_out(texts) else "none",
+        }  # fmt: skip
 
         def watch(entry: Any) -> None:
             if self.workspace.left < 0:
                 raise OutOfTimeError
 
-        if not output.is_dir():  # else it was finished before a kill
-            begun = output.with_name("training.partial").is_dir()
-            train(
-                data=known["examples"], backbone=self.reference.name, output=output, resume=begun, callbacks=watch,
-                progress=False, **record,
-            )  # fmt: skip
+        train(
+            data=neighbour_pairs(self.encoder, texts, self.seed) if paired else list(texts),
+            backbone=self.reference.name, output=output, overwrite=True, callbacks=watch, progress=False, **record,
+        )  # fmt: skip
         return load(str(output)), {**record, **read_checkpoint_config(output).training["dev"]}
-
-    def _inputs(self, steps: int) -> dict[str, Any]:
-        """The examples and the settings of a training."""
-        reference, encoder = self.base()
-        texts = self.fit[:MAX_TRAINED_TEXTS]
-        paired = len(texts) >= MIN_TEXTS_WITH_NEIGHBOURS
-        batches = max(1, len(texts) * 4 // 5 // BATCH_SIZE)
-        record = {
-            "method": "simcse", "pooling": reference.recorded.pooling if reference.recorded else reference.pooling,
-            "head": False if paired else None, "seed": self.seed, "max_steps": steps, **TRAINING_SETTINGS,
-            "precision": training_precision(),
-            "epochs": min(MAX_EPOCHS, -(-steps // batches)), "dev": "auto" if can_hold_out(texts) else "none",
-        }  # fmt: skip
-        return {"record": record, "examples": neighbour_pairs(encoder, texts, self.seed) if paired else list(texts)}
 
 
 def fit_variant(made: Variant, fit: np.ndarray, readings: int, labels: Sequence[str]) -> Projection:

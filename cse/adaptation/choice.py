@@ -20,25 +20,27 @@ TOWARDS_NEIGHBOURS, TOWARDS_LABELS = "neighbours", "labels"
 
 @dataclass(frozen=True)
 class Variant:
-    """A projection: its words, the `exponent` of its spectrum, and what its layer moves texts `towards` first: their
-    neighbours, the mean of their label, or nothing.
+    """A projection: the `exponent` of its spectrum, and what its layer moves texts `towards` first: their neighbours,
+    the mean of their label, or nothing.
     """
 
-    words: str = ""
-    exponent: float = 0.0
-    towards: str = ""
+    exponent: float
+    towards: str
+
+    def __str__(self) -> str:
+        towards = f" towards {self.towards}" if self.towards else ""
+        return f"{towards}, dial {self.exponent:g}" if self.exponent else towards
 
 
-# In the order in which they are tried: the first of equals is taken.
-VARIANTS = {
-    "0": Variant(), **{f"{dial:g}": Variant(f", dial {dial:g}", dial) for dial in (-0.125, -0.25, 0.25, 0.5)},
-    TOWARDS_NEIGHBOURS: Variant(" towards neighbours", towards=TOWARDS_NEIGHBOURS),
-    **{f"{TOWARDS_NEIGHBOURS} {dial:g}": Variant(f" towards neighbours, dial {dial:g}", dial, TOWARDS_NEIGHBOURS)
-       for dial in (-0.25, -0.5)},
-    TOWARDS_LABELS: Variant(" towards labels", towards=TOWARDS_LABELS),
-    **{f"{TOWARDS_LABELS} {dial:g}": Variant(f" towards labels, dial {dial:g}", dial, TOWARDS_LABELS)
-       for dial in (-0.25, -0.375, -0.5)},
+DIALS = {
+    "": (0.0, -0.125, -0.25, 0.25, 0.5), TOWARDS_NEIGHBOURS: (0.0, -0.25, -0.5),
+    TOWARDS_LABELS: (0.0, -0.25, -0.375, -0.5),
 }  # fmt: skip
+VARIANTS = {  # in the order in which they are tried: the first of equals is taken
+    f"{towards} {dial:g}".strip() if dial or not towards else towards: Variant(dial, towards)
+    for towards, dials in DIALS.items()
+    for dial in dials
+}
 GROUPING, FINDING = AXES = ("grouping", "finding")
 MEASURES = {GROUPING: "neighbours", FINDING: "recall@1"}  # by which an axis is decided
 GROUPS, SEARCH, BOTH = PURPOSES = ("groups", "search", "both")
@@ -75,7 +77,7 @@ def candidates(stages: Stages) -> dict[str, Mapping[str, Any]]:
 def called(name: str) -> str:
     """Return the words for a candidate."""
     stage, _, variant = name.partition(" ")
-    return f"{STAGE_WORDS[stage]}{VARIANTS.get(variant, Variant()).words}"
+    return f"{STAGE_WORDS[stage]}{VARIANTS.get(variant, '')}"
 
 
 def gains_of(scores: Mapping[str, Any]) -> dict[str, Difference]:

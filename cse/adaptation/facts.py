@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cache
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 
@@ -57,10 +55,6 @@ class TextFacts:
             f"the model's vocabulary does not know the language of these texts: {self.unknown:.0f} % of their pieces "
             f"are unknown, {self.letters:.0f} % are single letters; choose a model of that language"
         )
-
-    def known(self) -> dict[str, Any]:
-        """The facts as JSON values, the warning included."""
-        return {**asdict(self), "warning": self.warning}
 
     def __str__(self) -> str:
         return (
@@ -127,11 +121,11 @@ def _near_percent(vectors: np.ndarray, seed: int) -> float:
 BATCH_TOKENS, LANGUAGE_STEPS, MLM_RATE = 1024, 75, 5e-5
 
 
-def learn_language(name: str, texts: Sequence[str], folder: Path, *, steps: int, seed: int) -> str:
-    """Continue the masked language modelling of a backbone on texts, and return the folder of the new backbone.
+def learn_language(name: str, texts: Sequence[str], folder: Path, *, steps: int, seed: int) -> None:
+    """Continue the masked language modelling of a backbone on texts, as a run of pretraining in `folder`.
 
-    It is written in `folder`; a run that was killed is started again. Raises ValueError if the texts are too few word
-    pieces or the backbone cannot be pretrained.
+    One that was killed is started again. Raises ValueError if the texts are too few word pieces or the backbone cannot
+    be pretrained.
     """
     from cse.training.pretraining import pretrain
     from cse.training.pretraining_data import PretrainConfig, PretrainRequest
@@ -141,14 +135,6 @@ def learn_language(name: str, texts: Sequence[str], folder: Path, *, steps: int,
     config = PretrainConfig(tokens=steps * BATCH_TOKENS, batch_tokens=BATCH_TOKENS, learning_rate=MLM_RATE, seed=seed)
     precision = training_precision()
     pretrain(PretrainRequest([corpus], folder, config, name, overwrite=True, eval_every=steps, precision=precision))
-    return learned_backbone(folder)
-
-
-def learned_backbone(folder: Path) -> str:
-    """Return the backbone in a folder of `learn_language`."""
-    from cse.training.pretraining_data import MODEL_FOLDER
-
-    return str(folder / MODEL_FOLDER)
 
 
 def training_precision() -> str:
@@ -178,18 +164,14 @@ def is_narrow(encoder: Encoder, texts: Sequence[str]) -> bool:
     if len(distinct) < NARROWNESS_SAMPLE or distinct == general:
         return False
     plain = encoder.reading_by(replace(UNTRAINED["mean"].reading, prefix=encoder.reading.prefix))
-    own, reference = (_rank(plain, Random(0).sample(texts, NARROWNESS_SAMPLE)) for texts in (distinct, general))
-    return bool(own < NARROW_RATIO * reference)
+    ranks = []
+    for sample in (Random(0).sample(known, NARROWNESS_SAMPLE) for known in (distinct, general)):
+        contents = plain.tokenise(sample, [plain.views[0][0]] * NARROWNESS_SAMPLE, NARROWNESS_TOKENS)
+        ranks.append(effective_rank(plain.encode_ids(contents).astype(np.float64)))
+    return ranks[0] < NARROW_RATIO * ranks[1]
 
 
-@cache
 def general_texts() -> tuple[str, ...]:
     """The sentences of the bundled demo corpus."""
     lines = (BUNDLED / "demo" / "corpus.tsv").read_text(encoding="utf-8").splitlines()
     return tuple(sorted({line.split("\t")[1] for line in lines}))
-
-
-def _rank(encoder: Encoder, texts: Sequence[str]) -> float:
-    """The effective rank of the vectors of texts, read to a few tokens."""
-    contents = encoder.tokenise(texts, [encoder.views[0][0]] * len(texts), NARROWNESS_TOKENS)
-    return effective_rank(encoder.encode_ids(contents).astype(np.float64))

@@ -19,7 +19,8 @@ from cse.methods.method import TRAINED_POOLINGS, Head, Pooling, When
 from cse.models.fitted_texts import FITTED_TEXTS
 from cse.models.loading import on_torch, open_model
 from cse.models.names import Kind, ModelReference, location, model_folder
-from cse.models.sentence_transformers import CALLS, LAYER_MEAN, TRANSFORMER, transformer_options
+from cse.models.pipeline import PIPELINE_FILES
+from cse.models.sentence_transformers import CALLS, TRANSFORMER, transformer_options
 from cse.vectors import nearest_others, unit_rows
 
 # With fewer a text is found less often by a short form of it (docs/own-text.md).
@@ -27,7 +28,6 @@ MAX_COMPONENTS, TEXTS_PER_COMPONENT = 256, 4  # the most that are kept by defaul
 MIN_TEXTS_WITH_NEIGHBOURS = 1000  # texts; with fewer, neighbours share too few labels (docs/own-text.md)
 NEIGHBOURS = 5  # of a text, from that many texts on
 OWN_SHARE, RIDGE = 0.5, 0.01  # of a text in its target; of the mean variance
-BLOCK_ROWS = 4096  # rows at a time in float64
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,8 @@ def fit_projection(
     if not np.isfinite(vectors).all():
         raise ValueError("vectors are not finite; the model's weights may be damaged")
     mean = vectors.mean(axis=0, dtype=np.float64)
-    scatter = _product(vectors, vectors, mean, mean)
+    centred = vectors.astype(np.float64) - mean
+    scatter = centred.T @ centred  # (d, d)
     if np.trace(scatter) <= count * np.square(mean).sum() * np.finfo(np.float32).eps ** 2:
         raise ValueError("all texts have the same vector; give different texts")
     layer = np.eye(width)  # (d, d)
@@ -87,7 +88,7 @@ def fit_projection(
         unit = unit_rows(vectors - mean.astype(np.float32))
         targets = OWN_SHARE * unit + (1 - OWN_SHARE) * _means(unit, neighbours, labels)
         ridge = RIDGE * np.trace(scatter) / width * layer
-        layer = np.linalg.solve(scatter + ridge, _product(vectors, targets, mean, 0.0))
+        layer = np.linalg.solve(scatter + ridge, centred.T @ targets.astype(np.float64))
     variances, turns = np.linalg.eigh(layer.T @ scatter @ layer)  # of the outputs, ascending
     chosen = (layer @ turns).T[::-1][:components]
     largest = np.abs(chosen).argmax(axis=1)
@@ -112,27 +113,14 @@ def fit_joined(vectors: np.ndarray, readings: int, **options: Any) -> Projection
 
 def _means(unit: np.ndarray, neighbours: int, labels: Sequence[str]) -> np.ndarray:
     """Return for each unit row (N, d) the mean of its nearest others or, with `labels`, of the rows of its label."""
-    means = np.empty_like(unit)
     if len(labels):
+        means = np.empty_like(unit)
         names, label_of = np.unique(labels, return_inverse=True)
         for number, name in enumerate(names):
             rows = label_of == number
             means[rows] = unit[rows].mean(axis=0) if name else unit[rows]
         return means
-    near = nearest_others(unit, neighbours)
-    for start in range(0, len(unit), BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
-        means[rows] = unit[near[rows]].mean(axis=1)
-    return means
-
-
-def _product(first: np.ndarray, second: np.ndarray, mean: np.ndarray, other: np.ndarray | float) -> np.ndarray:
-    """Return (first - mean)^T (second - other), a (d, d) sum over rows in float64."""
-    total = np.zeros((first.shape[1], second.shape[1]))
-    for start in range(0, len(first), BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
-        total += (first[rows].astype(np.float64) - mean).T @ (second[rows].astype(np.float64) - other)
-    return total
+    return unit[nearest_others(unit, neighbours)].mean(axis=1)
 
 
 PROJECTION_RECORD = "projection.json"
@@ -141,11 +129,8 @@ COPIED_FILES = (  # files other than weights that opening a model reads, here or
     "vocab.json", "vocab.txt", "merges.txt", "sentence_bert_config.json", "config_sentence_transformers.json",
 )  # fmt: skip
 MODEL_FILES = (
-    *COPIED_FILES, SINGLE, "modules.json", PROJECTION_RECORD, FITTED_TEXTS, "README.md", "cse_export.json",
+    *COPIED_FILES, *PIPELINE_FILES, PROJECTION_RECORD, FITTED_TEXTS, "README.md", "cse_export.json",
     "modeling_prefix.py",
-    *(f"{number}_{name}{end}" for number in "1234"
-      for name in ("WordWeights", LAYER_MEAN, "Pooling", "Dense", "Normalize")
-      for end in ("", "/config.json", "/wordweights_config.json", "/model.safetensors")),
 )  # fmt: skip
 PLAIN_POOLINGS = ("mean", "cls")
 # Model types whose class takes `add_pooling_layer`.
@@ -192,9 +177,14 @@ def write_projected(
         if calls.exists():  # all dimensions of the projection are kept
             write_json(calls, {**read_json(calls), "truncate_dim": None})
     else:
+        from cse.encoder.heads import head_module
         from cse.models.export import fill_sentence_transformers
 
-        fill_sentence_transformers(with_head(open_model(reference), encoder.reading.pooling, projection), target)
+        headed, pooling = on_torch(open_model(reference)), encoder.reading.pooling  # opened for this, as it is changed
+        headed.method = headed.method.replaced(head=Head.LINEAR, head_when=When.ALWAYS, pooling=pooling)
+        headed.head = head_module(headed.reading.head_layers, projection.arrays, headed.model.config)
+        headed.dim = len(projection.components)
+        fill_sentence_transformers(headed, target)
     record = {
         "components": len(projection.components), "texts": texts, "explained": round(projection.explained, 4),
         "start": encoder.name, "fingerprint": encoder.fingerprint,
@@ -203,29 +193,12 @@ def write_projected(
     write_checksums(target)  # who opens it verifies them
 
 
-def joined_reading(encoder: Encoder) -> Encoder | None:
-    """Return the encoder read by the first token and the mean, joined; None where it reads neither of these."""
+def joined_reading(encoder: Encoder) -> tuple[Encoder, int]:
+    """Return the encoder by first token and mean, joined, and 2; itself and 1 where it reads neither of these."""
     reading = encoder.reading
     if reading.template.prompts or reading.pooling not in TRAINED_POOLINGS.values():
-        return None
-    return encoder.reading_by(replace(reading, pooling=Pooling.CLS_MEAN))
-
-
-def with_head(encoder: Encoder, pooling: Pooling, projection: Projection) -> Any:
-    """Return the encoder on PyTorch with the projection as its head after a pooling; it shares the weights."""
-    from cse.encoder.heads import head_module
-    from cse.encoder.torch_encoder import TorchEncoder
-
-    plain = on_torch(encoder)
-    method = plain.method.replaced(head=Head.LINEAR, head_when=When.ALWAYS, pooling=pooling)
-    headed = TorchEncoder(
-        plain.model, plain.tokenizer, method, name=plain.name, backbone=plain.backbone,
-        head=head_module(method.reading.head_layers, projection.arrays, plain.model.config),
-    )  # fmt: skip
-    headed.prefix, headed.slots, headed.dim = plain.prefix, plain.slots, len(projection.components)
-    headed.backbone_fingerprint, headed.max_row_length = plain.backbone_fingerprint, plain.max_row_length
-    headed.prompts, headed.default_prompt_name = plain.prompts, plain.default_prompt_name
-    return headed
+        return encoder, 1
+    return encoder.reading_by(replace(reading, pooling=Pooling.CLS_MEAN)), 2
 
 
 def copy_plain(

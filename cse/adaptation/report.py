@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cse.adaptation.choice import AXES, MEASURES, START, Choice, Stages, called, candidates, gains_of
+from cse.adaptation.choice import AXES, MEASURES, START, Stages, called, candidates, gains_of
 from cse.analysis.votes import NEIGHBOURS, differences
 from cse.vectors import nearest_others
 
@@ -30,16 +30,17 @@ def changed_neighbours(start: np.ndarray, result: np.ndarray, texts: Sequence[An
     ]  # fmt: skip
 
 
-def table(stages: Stages, choice: Choice) -> list[list[str]]:
-    """Return the rows of the scores, the header first; gains over the start have the 95 % interval's half width."""
+def table(stages: Stages, chosen: str, judged: str | None) -> list[list[str]]:
+    """Return the rows of the scores, the header first; gains over the start have the 95 % interval's half width.
+
+    The candidate that is `chosen` and the one that is to be `judged` are marked.
+    """
     scored = candidates(stages)
     measures = list(scored[START]["scores"])
     rows = [["model", "dimension", *measures, *(f"gain at {axis}" for axis in AXES if MEASURES[axis] in measures), ""]]
     for name, scores in scored.items():
         gains = [f"{gain.value:+.1f} ± {(gain.high - gain.low) / 2:.1f}" for gain in gains_of(scores).values()]
-        marks = [
-            mark for mark, other in (("chosen", choice.result), ("to be judged", choice.candidate)) if name == other
-        ]
+        marks = [mark for mark, other in (("chosen", chosen), ("to be judged", judged)) if name == other]
         rows.append(
             [called(name), str(scores["dimension"]), *(f"{scores['scores'][each]:.1f}" for each in measures),
              *(gains or [""] * (len(rows[0]) - 3 - len(measures))), ", ".join(marks)]
@@ -49,11 +50,6 @@ def table(stages: Stages, choice: Choice) -> list[list[str]]:
         missing |= {name: stage["left_out"]} if "left_out" in stage else {}
         rows += [[called(part), *[""] * (len(rows[0]) - 2), f"left out: {reason}"] for part, reason in missing.items()]
     return rows
-
-
-def scores_table(report: dict[str, Any]) -> list[list[str]]:
-    """Return the rows of a report's scores, the header first."""
-    return table(report["stages"], Choice(report["decision"], report["candidate"], report["verdict"]))
 
 
 def explained(report: dict[str, Any]) -> str:
@@ -78,7 +74,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def lines(report: dict[str, Any]) -> list[str]:
     """Return the short form of a report."""
-    shown = aligned(scores_table(report))
+    shown = aligned(table(report["stages"], report["decision"], report["candidate"]))
     warning = [report["facts"]["warning"]] if report["facts"]["warning"] else []
     commands = [f"{what}: {command}" for what, command in report["commands"].items()]
     return [report["summary"], *warning, "", *shown, "", explained(report), "", report["verdict"], *commands]
@@ -86,7 +82,7 @@ def lines(report: dict[str, Any]) -> list[str]:
 
 def model_card(report: dict[str, Any]) -> str:
     """Return the card of an adapted model: what it came from, the verdict, and the scores."""
-    header, *rows = scores_table(report)
+    header, *rows = table(report["stages"], report["decision"], report["candidate"])
     table_lines = ["| " + " | ".join(row) + " |" for row in (header, ["---"] * len(header), *rows)]
     return "\n".join(
         ["---", "library_name: sentence-transformers", "pipeline_tag: sentence-similarity", "tags: [cse]", "---", "",
@@ -101,6 +97,6 @@ def page(report: dict[str, Any]) -> str:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     template = environment.from_string((Path(__file__).parent / "report.html").read_text(encoding="utf-8"))
     return template.render(
-        report=report, scores=scores_table(report), explained=explained(report),
-        compared=called(report["compared"]),
+        report=report, scores=table(report["stages"], report["decision"], report["candidate"]),
+        explained=explained(report), compared=called(report["compared"]),
     )  # fmt: skip

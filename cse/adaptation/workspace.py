@@ -25,7 +25,7 @@ REPORT, REPORT_PAGE, CANDIDATE, MARK_FILE = "report.json", "report.html", "candi
 LANGUAGE_FOLDER = "language"  # the folder of masked language modelling, and its texts
 TRAINED_FOLDER = "trained"  # the trained model without what training needs besides
 RESULT_FOLDER, CANDIDATE_FOLDER = "result", "judged"  # the models that are published
-TRAINING_INPUTS = "training.json"  # the examples and settings of a training, which a resumed one has to repeat
+REPORTED = ("data", "verdict", "chosen", *AXES, "seconds")  # of a report, in a list of adaptations
 ADAPTED_FOLDER = FolderKind(
     "an adapted model", REPORT, ("run", "decision"),
     (REPORT, REPORT_PAGE, *MODEL_FILES, CANDIDATE, *(f"{CANDIDATE}/{name}" for name in MODEL_FILES)),
@@ -33,7 +33,7 @@ ADAPTED_FOLDER = FolderKind(
 STAGE_FOLDERS = (LANGUAGE_FOLDER, TRAINING, TRAINED_FOLDER, RESULT_FOLDER, CANDIDATE_FOLDER)
 UNFINISHED_ADAPTATION = FolderKind(
     "an unfinished adaptation", MARK_FILE, ("request", "stages"),
-    (MARK_FILE, TRAINING_INPUTS, f"{LANGUAGE_FOLDER}.txt", "*.npy", "training.partial", "training.partial/*", ".*",
+    (MARK_FILE, "training.json", f"{LANGUAGE_FOLDER}.txt", "*.npy", "training.partial", "training.partial/*", ".*",
      *STAGE_FOLDERS, *(f"{name}/*" for name in STAGE_FOLDERS)),
 )  # fmt: skip
 
@@ -162,28 +162,23 @@ def _is_left_over(work: Path, output: Path) -> bool:
 
 @dataclass(frozen=True)
 class AdaptationRecord:
-    """An adaptation: its `name` below the folder that was searched, and what its files say; None is unknown.
+    """An adaptation: its `name` below the folder that was searched, and what its `report` says of `REPORTED`, if known.
 
-    `axes` are the scores of start and result on each axis, None where it was not measured. `problem` says in a line why
-    an adaptation is damaged.
+    Axes are the scores of start and result, None where they were not measured. `problem` says in a line why an
+    adaptation is damaged.
     """
 
     name: str
     path: Path
     state: State
     problem: str | None = None
-    data: str | None = None
-    seconds: float | None = None
-    chosen: str | None = None
-    verdict: str | None = None
-    axes: dict[str, dict[str, float] | None] = field(default_factory=lambda: dict.fromkeys(AXES))
+    report: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The record as JSON values."""
         return {
             "name": self.name, "path": str(self.path), "state": self.state.value, "problem": self.problem,
-            "method": "adapt", "data": self.data, "verdict": self.verdict, "chosen": self.chosen,
-            **self.axes, "seconds": self.seconds,
+            "method": "adapt", **{key: self.report.get(key) for key in REPORTED},
         }  # fmt: skip
 
 
@@ -204,17 +199,13 @@ def read_adaptation(path: Path, name: str) -> AdaptationRecord:
     try:
         if (path / MARK_FILE).is_file():
             mark = read_json(path / MARK_FILE)
-            request = mark["request"]
-            return AdaptationRecord(name, path, State.UNFINISHED, None, str(request["data"]), mark.get("seconds"))
+            known = {"data": mark["request"]["data"], "seconds": mark.get("seconds")}
+            return AdaptationRecord(name, path, State.UNFINISHED, report=known)
         report = read_json(path / REPORT)
-        axes = {axis: None if report[axis] is None else {**report[axis]} for axis in AXES}
-        for scores in filter(None, axes.values()):
-            if {side: type(score) for side, score in scores.items()} != {"start": float, "result": float}:
+        for scores in filter(None, (report[axis] for axis in AXES)):
+            if {side: type(score) for side, score in {**scores}.items()} != {"start": float, "result": float}:
                 raise TypeError(f"scores {scores}")
-        data, chosen, verdict = (str(report[key]) for key in ("data", "chosen", "verdict"))
-        return AdaptationRecord(
-            name, path, State.FINISHED, data=data, seconds=report["seconds"], chosen=chosen, verdict=verdict, axes=axes
-        )
+        return AdaptationRecord(name, path, State.FINISHED, report={key: report[key] for key in REPORTED})
     except ArtefactError as error:
         problem = " ".join(str(error).split())
     except (KeyError, TypeError) as error:

@@ -100,10 +100,7 @@ class Attribution(NamedTuple):
 
 
 def attribute(encode: Encode, first: str, second: str) -> Attribution:
-    """Attribute the cosine of two sentences to their words by occlusion; all texts are encoded in one call.
-
-    Words are removed, not replaced. Raises ValueError as `words_within` does.
-    """
+    """Attribute the cosine of two sentences to their words by removing one at a time; `encode` is called once."""
     pair = {"`first`": first, "`second`": second}
     spans = [words_within(text, name) for name, text in pair.items()]
     shorter = [
@@ -143,10 +140,7 @@ EDGE_PUNCTUATION = '.,;:!?"()'
 
 
 class Perturbation(NamedTuple):
-    """A named change of a sentence.
-
-    `keeps` is True if the meaning stays the same, so that a good model's vector should hardly change.
-    """
+    """A named change of a sentence; `keeps` is True if the meaning, and so a good model's vector, hardly changes."""
 
     name: str
     keeps: bool
@@ -222,9 +216,9 @@ def misspell(text: str) -> str:
     return text[: span[0]] + "".join(word) + text[span[1] :]
 
 
-def _raised(match: re.Match[str]) -> str:
-    """A number with its last digit increased by one, 9 becoming 0."""
-    return match.group()[:-1] + str((int(match.group()[-1]) + 1) % 10)
+def change_numbers(text: str) -> str:
+    """The sentence with the last digit of each number increased by one, 9 becoming 0."""
+    return NUMBER.sub(lambda match: match.group()[:-1] + str((int(match.group()[-1]) + 1) % 10), text)
 
 
 def _longest(text: str, kind: Callable[[str], bool] = bool) -> Span | None:
@@ -244,7 +238,7 @@ PERTURBATIONS = (
     Perturbation("word doubled", True, double_word),
     Perturbation("longest word dropped", False, drop_word),
     Perturbation("names exchanged", False, swap_names),
-    Perturbation("numbers changed", False, lambda text: NUMBER.sub(_raised, text)),
+    Perturbation("numbers changed", False, change_numbers),
     Perturbation("words reversed", False, reverse_words),
     Perturbation("negated", False, negate),
 )

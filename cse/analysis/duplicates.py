@@ -127,11 +127,6 @@ def percentile_of(digits: float) -> float:
     return 100 - 10 ** (2 - digits)
 
 
-def threshold(vectors: np.ndarray, percentile: float, seed: int) -> float:
-    """Return the one cosine of `thresholds`."""
-    return thresholds(vectors, [percentile], seed)[0]
-
-
 def thresholds(vectors: np.ndarray, percentiles: Sequence[float], seed: int) -> list[float]:
     """Return the cosine at each percentile of the unrelated random pairs of distinct texts, by their vectors (N, d).
 
@@ -143,13 +138,6 @@ def thresholds(vectors: np.ndarray, percentiles: Sequence[float], seed: int) -> 
     drawn = np.sort(np.random.default_rng(seed).choice(len(vectors), min(SAMPLED_TEXTS, len(vectors)), replace=False))
     reference = unrelated_cosines(vectors[drawn])
     return [min(COPY_COSINE, tail_cosine(percentile, reference)) for percentile in percentiles]
-
-
-def numbered(texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    """Return the distinct texts in their order, and (N,) the number of each text among them."""
-    distinct = list(dict.fromkeys(texts))
-    number_of = {text: number for number, text in enumerate(distinct)}
-    return distinct, np.array([number_of[text] for text in texts], dtype=np.int64)
 
 
 def groups_of(numbers: np.ndarray) -> list[np.ndarray]:

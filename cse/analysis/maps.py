@@ -38,11 +38,8 @@ def project(vectors: Mapping[str, np.ndarray], seed: int) -> Iterator[dict[str, 
 
 
 def place(rows: np.ndarray, seed: int, reference: np.ndarray | None = None) -> np.ndarray:
-    """(N, 2) centred map of vectors (N, d), which starts from the centred map `reference` (N, 2) and is aligned to it.
-
-    A reference without extent is ignored.
-    """
-    known = None if reference is None or collapsed(reference) else reference
+    """(N, 2) centred map of vectors (N, d), which starts from a centred `reference` (N, 2) and is aligned to it."""
+    known = None if reference is None or collapsed(reference) else reference  # one without extent is ignored
     points = centred(embed(directions(rows), seed, known))
     if known is None:
         return points

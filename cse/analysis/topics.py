@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ import regex
 
 from cse.corpus.words import han_language, words
 from cse.evaluation.clustering import k_means
+from cse.evaluation.metrics import numbered
 from cse.methods.settings import SETTINGS
 from cse.vectors import unit_rows
 
@@ -53,9 +54,7 @@ def grouped(vectors: np.ndarray, count: int, seed: int, texts: Sequence[str] = (
     Raises ValueError for more groups than different texts, and for a seed that k-means does not take.
     """
     SETTINGS["seed"].check(seed)
-    keys: Sequence[Hashable] = texts or range(len(vectors))
-    number_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    text_of = np.array([number_of[key] for key in keys])  # (N,)
+    text_of = numbered(texts)[1] if texts else np.arange(len(vectors))  # (N,)
     different = np.asarray(vectors, np.float32)[np.unique(text_of, return_index=True)[1]]
     if not 1 <= count <= len(different):
         raise ValueError(f"{count} groups for {len(different)} texts; give 1 to {len(different)}")
@@ -228,9 +227,6 @@ def typical(vectors: np.ndarray, groups: np.ndarray, most: int) -> list[list[int
 
 
 def majority(labels: Sequence[str]) -> tuple[str, float] | None:
-    """Return the most frequent label and its share in [0, 1], the purity of a group; None without labels.
-
-    Empty labels do not count.
-    """
+    """Return the most frequent label, "" apart, and its share in [0, 1], a group's purity; None without labels."""
     counts = Counter(filter(None, labels))
     return (counts.most_common(1)[0][0], counts.most_common(1)[0][1] / counts.total()) if counts else None

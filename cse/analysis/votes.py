@@ -334,15 +334,6 @@ class Judgement:
             self.add(question, texts, answer, numbers)
 
 
-def scores_by_label(vectors: Sequence[np.ndarray], labels: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Return the `label_scores` of "start" and "result" by their `vectors`, (N, d) each."""
-    from cse.evaluation.clustering import label_scores
-
-    return {
-        side: label_scores(side_vectors, labels) for side, side_vectors in zip((START, RESULT), vectors, strict=True)
-    }
-
-
 def texts_digest(texts: Iterable[str]) -> str:
     """Return 12 hex digits of sha256 over texts in their order."""
     return digest(*(f"{text}\0" for text in texts))

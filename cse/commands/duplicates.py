@@ -63,11 +63,11 @@ def main(
         groups_of,
         members,
         near_duplicates,
-        numbered,
         strongest_links,
-        threshold,
+        thresholds,
     )
     from cse.corpus.output import check_guarded, check_output, write_rows
+    from cse.evaluation.metrics import numbered
     from index import BuildSettings
 
     if percentile == 100:
@@ -88,7 +88,7 @@ def main(
             near = near_duplicates(vectors, index.search, rows, seed)
             forest, percentile, least = near.forest, near.advised.percentile, near.advised.cosine
         else:
-            least = threshold(vectors, percentile, seed)
+            (least,) = thresholds(vectors, [percentile], seed)
             forest = strongest_links(vectors, index.search, least).copied(rows)
         basis = f"percentile {percentile:.10g} of random pairs"
         if len(distinct) < MIN_TEXTS:

@@ -70,8 +70,7 @@ def main(
 
     Example: cse evaluate sts --model promptbert --model simcse --data STS_FOLDER --start --compare
     """
-    from cse.evaluation.harness import EvaluationRequest, ModelSelection, evaluate, new_results
-    from cse.evaluation.results import open_results
+    from cse.evaluation.harness import Evaluation, ModelSelection
     from cse.evaluation.tasks import LOGISTIC, TaskData, fetch
 
     options = {
@@ -94,20 +93,18 @@ def main(
     task_data = TaskData(
         data, tokenised, details, sentences, search, classifier=classifier or LOGISTIC, smooth=smooth, expand=expand
     )
-    request = EvaluationRequest(
+    failures: dict[str, Exception] = {}
+    evaluation = Evaluation(
         find_task(task), task_data,
         ModelSelection(model, pooling or (), postprocess, fit, family, bare, backend, start),
+        Path(json_output) if json_output not in (None, "-") else None, cli.log, partial(_note, failures),
         batch_size, final_period, compare, keep_points=figures is not None, progress=sys.stderr.isatty(),
     )  # fmt: skip
-    path = Path(json_output) if json_output not in (None, "-") else None
-    fresh = new_results(
-        request, shlex.join(["cse", "evaluate", *sys.argv[2 if sys.argv[1:2] == ["evaluate"] else 1 :]])
-    )
-    results = fresh if overwrite else open_results(path, fresh)
-    failures: dict[str, Exception] = {}
-    models = evaluate(request, results, path, cli.log, partial(_note, failures))
+    called = shlex.join(["cse", "evaluate", *sys.argv[2 if sys.argv[1:2] == ["evaluate"] else 1 :]])
+    results = evaluation.results(called, overwrite)
+    models = evaluation.run(results)
     if models:
-        _show(request.task, models, results, json_output, figures)
+        _show(evaluation.task, models, results, json_output, figures)
     if failures:
         if models:
             cli.log(f"failed: {', '.join(failures)}; everything else is scored")

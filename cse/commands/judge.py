@@ -153,11 +153,11 @@ def _scores(
     setup: Setup, vectors: Sequence[np.ndarray], labels: Sequence[str], fitted: Mapping[str, int]
 ) -> dict[str, dict[str, float]]:
     """Print and return the scores of both models on the labelled texts; those on `fitted` texts are marked."""
-    from cse.analysis.votes import scores_by_label
+    from cse.evaluation.clustering import label_scores
     from cse.models.fitted_texts import fitted_note
 
     try:
-        scores = scores_by_label(vectors, labels)
+        scores = {side: label_scores(rows, labels) for side, rows in zip(("start", "result"), vectors, strict=True)}
     except ValueError as error:
         raise ValueError(f"{setup.data}: column {setup.labels!r}: {error}") from error
     known = sum(map(bool, labels))

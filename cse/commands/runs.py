@@ -104,12 +104,13 @@ def _cells(run: RunRecord) -> tuple[str, ...]:
 
 
 def _adaptation_cells(record: AdaptationRecord) -> tuple[str, ...]:
+    values = record.to_json()
     axes = [
         None if scores is None else f"{scores['start']:.1f} -> {scores['result']:.1f}"
-        for scores in record.axes.values()
+        for scores in (values["grouping"], values["finding"])
     ]
-    cells = map(_shown, (record.name, record.state.value, record.data, *axes, _time(record.seconds)))
-    return *cells, record.verdict or "-"  # the whole sentence, last in its line
+    cells = map(_shown, (record.name, record.state.value, values["data"], *axes, _time(values["seconds"])))
+    return *cells, str(values["verdict"] or "-")  # the whole sentence, last in its line
 
 
 def _time(seconds: float | None) -> str | None:

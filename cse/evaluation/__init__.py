@@ -2,7 +2,7 @@
 
 A task is a value in a module that `cse.evaluation.tasks` lists by its name. Its `units` checks that the data exist and
 loads nothing heavy; the harness runs the units one by one, so results survive an interruption. Evaluators depend on
-`encode` functions, never on models.
+`encode` functions; the geometry alone reads the tokens of an encoder.
 """
 
 from __future__ import annotations

@@ -56,10 +56,7 @@ def hungarian_accuracy(gold: np.ndarray, clusters: np.ndarray) -> float:
 
 
 def neighbour_values(vectors: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Share (N,) in [0, 1] of each row's five nearest others of `vectors` (N, d), by cosine, with its label (N,).
-
-    Fewer than five if N < 6.
-    """
+    """Share (N,) in [0, 1] of each row's five nearest others of `vectors` (N, d), by cosine, with its label (N,)."""
     near = nearest_others(vectors, NEIGHBOURS)
     return (gold[near] == gold[:, None]).mean(axis=1)
 

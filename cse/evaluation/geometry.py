@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 
 from cse.corpus.corpus import Corpus
 from cse.corpus.supervised import Pair, log_once, scored_pairs
+from cse.encoder.rows import plain_ids
 from cse.evaluation import sts
 from cse.evaluation.metrics import (
     DIGITS,
@@ -29,10 +31,11 @@ from cse.evaluation.metrics import (
     pair_vectors,
     uniformity,
 )
-from cse.evaluation.tasks import StaticEmbeddings, Task, TaskData
+from cse.evaluation.tasks import Task, TaskData
 from cse.vectors import cosines, unit_rows
 
 if TYPE_CHECKING:
+    from cse.encoder.encoder import Encoder
     from cse.evaluation import Encode, EncodeIds, Scores, Tokenise, Unit
 
 STSB_TEST = Path("STSB") / "test.tsv"
@@ -44,7 +47,7 @@ PERPLEXITY, SEED = 10.0, 42  # the paper gives neither
 
 
 def units(data: TaskData) -> dict[str, Unit]:
-    """Return the units on STS-B test, rounded to four decimals, and with `tokens` those on all seven STS tasks.
+    """Return the units on STS-B test, rounded to four decimals, and with an `encoder` those on all seven STS tasks.
 
     Tasks are read by `sts.sources`. The first 100,000 of `sentences` (a text file or table) replace STS-B for the
     anisotropy. `removal` and `static-bias` are averages over the seven tasks and need all of them. Raises ValueError if
@@ -60,12 +63,18 @@ def units(data: TaskData) -> dict[str, Unit]:
         "distribution": partial(grade_distribution, path=pairs),
         "map": partial(pair_map, path=pairs),
     }
-    if (tokens := data.tokens) and len(files) == len(sts.SETS):
+    if (encoder := data.encoder) is not None and len(files) == len(sts.SETS):
         sets = cache(lambda: {task: [pair for path in of for pair in scored_pairs(path)] for task, of in files.items()})
+        template = encoder.views[0][0]
         measures["removal"] = lambda _: removal_curve(
-            tokens.tokenise, tokens.encode_ids, sets(), counted=distinct_texts(sets()["STS-B"])
+            lambda texts: encoder.tokenise(texts, [template] * len(texts)),
+            partial(encoder.encode_ids, batch_size=data.batch_size),
+            sets(),
+            counted=distinct_texts(sets()["STS-B"]),
         )
-        measures["static-bias"] = lambda _: static_bias(tokens.static, sets(), distinct_texts(sets()["STS-B"]))
+        measures["static-bias"] = lambda _: static_bias(
+            StaticEmbeddings.of(encoder), sets(), distinct_texts(sets()["STS-B"])
+        )
     return measures
 
 
@@ -151,6 +160,30 @@ def pair_map(encode: Encode, path: Path) -> Scores:
     }
 
 
+@dataclass(frozen=True)
+class StaticEmbeddings:
+    """A model's static `embeddings` (V, d), its V token strings, and its tokenizer.
+
+    `tokenise` turns texts into ids without special tokens; `specials` are the ids added around a sentence.
+    """
+
+    embeddings: np.ndarray
+    tokens: Sequence[str]
+    tokenise: Tokenise
+    specials: tuple[int, ...]
+
+    @classmethod
+    def of(cls, encoder: Encoder) -> StaticEmbeddings:
+        """Return those of an encoder."""
+        tokenizer = encoder.tokenizer
+        return cls(
+            encoder.word_embeddings()[: len(tokenizer)],  # the rest is padding
+            tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))),
+            partial(plain_ids, tokenizer),  # not the encoder's own, which puts a space before a sentence of RoBERTa
+            (tokenizer.cls_token_id, tokenizer.sep_token_id),
+        )
+
+
 def static_bias(static: StaticEmbeddings, sets: Mapping[str, Sequence[Pair]], counted: Sequence[str]) -> Scores:
     """PromptBERT section 3, on `sets` of scored pairs, tokens counted in the sentences `counted`."""
     groups = token_groups(static, counted)
@@ -226,21 +259,13 @@ BYTE_FREQUENT = tuple(
 # Vocabulary sizes of the models these sets were counted for: BERT uncased and cased, RoBERTa.
 PUBLISHED_TOKENS = {30522: WORDPIECE_FREQUENT, 28996: WORDPIECE_FREQUENT, 50265: BYTE_FREQUENT}
 CONTINUES, SPACE = "##", "Ġ"  # marks a WordPiece that continues a word, a byte-level token that begins one
-# Byte-level tokens write each byte as a printable letter: itself, or the next unused one from 256 on.
-PRINTABLE = (*range(33, 127), *range(161, 173), *range(174, 256))
-BYTES = {chr(byte): byte for byte in PRINTABLE} | {
-    chr(256 + number): byte for number, byte in enumerate(byte for byte in range(256) if byte not in PRINTABLE)
-}
 FREQUENCY_BANDS = ("frequent", "middle", "rare")
 REMOVAL_ROWS = ("static", "-Freq", "-Freq&Sub", "-Freq&Sub&Case", "-Freq&Sub&Case&Pun")
 MAX_PICTURE_TOKENS = 2000
 
 
 def frequent_tokens(static: StaticEmbeddings, sentences: Sequence[str]) -> tuple[str, ...]:
-    """The 36 tokens of Table 3's row Freq: the released lists for the vocabularies of BERT and RoBERTa.
-
-    For other vocabularies they are counted in `sentences` (papers: STS-B test).
-    """
+    """The 36 tokens of Table 3's row Freq: the released lists for BERT and RoBERTa, else those of `sentences`."""
     listed = PUBLISHED_TOKENS.get(len(static.tokens), ())
     if listed and {*listed} <= {*static.tokens}:
         return listed
@@ -286,12 +311,12 @@ def _without_tokens(
         replaced = dict(zip(cased, lower, strict=True))
         return [list(chain.from_iterable(replaced.get(token, [token]) for token in content)) for content in among]
 
-    texts, continues = _read(static)
+    texts, continues, byte_level = _read(static)
     dropped = {*frequent}
     common = keep(lambda token: static.tokens[token] not in dropped, contents)
     whole = keep(lambda token: not continues[token], common)
     words = keep(lambda token: any(map(str.isalnum, texts[token])), whole)
-    blank = [list(static.tokens).index(SPACE)] if _byte_level(static) and SPACE in static.tokens else []
+    blank = [list(static.tokens).index(SPACE)] if byte_level and SPACE in static.tokens else []
     return [common, whole, lowered(whole), [content + blank if content else [] for content in lowered(words)]]
 
 
@@ -300,28 +325,23 @@ def _contents(static: StaticEmbeddings, texts: Sequence[str]) -> list[list[int]]
     return static.tokenise([f" {text}" for text in texts])
 
 
-def _read(static: StaticEmbeddings) -> tuple[list[str], list[bool]]:
-    """Return each token's text, "" for special and unused ones ([MASK], <pad>), and True if it continues a word."""
-    tokens, byte_level = static.tokens, _byte_level(static)
+def _read(static: StaticEmbeddings) -> tuple[list[str], list[bool], bool]:
+    """Return each token's text, "" for special and unused ones ([MASK], <pad>), whether it continues a word, and
+    whether the vocabulary is byte-level: it has more tokens with such marks, since each kind has some of the other's.
+    """
+    tokens = static.tokens
+    begun, continued = (sum(token.startswith(mark) for token in tokens) for mark in (SPACE, CONTINUES))
+    byte_level = begun > continued
     named = [len(token) > 2 and token[0] + token[-1] in ("[]", "<>") for token in tokens]
     if byte_level:
-        decoded = {*BYTES}
-        texts = [
-            bytes(BYTES[letter] for letter in token).decode("utf-8", "replace").strip()
-            if {*token} <= decoded
-            else token
-            for token in tokens
-        ]
+        from tokenizers.decoders import ByteLevel
+
+        decoder = ByteLevel()
+        texts = [decoder.decode([token]).strip() for token in tokens]
     else:
         texts = [token.removeprefix(CONTINUES) for token in tokens]
     continues = [not token.startswith(SPACE) if byte_level else token.startswith(CONTINUES) for token in tokens]
-    return ["" if special else text for special, text in zip(named, texts, strict=True)], continues
-
-
-def _byte_level(static: StaticEmbeddings) -> bool:
-    """True if byte-level marks are the more common ones; both kinds of vocabulary contain some of the other's."""
-    begun, continued = (sum(token.startswith(mark) for token in static.tokens) for mark in (SPACE, CONTINUES))
-    return begun > continued
+    return ["" if special else text for special, text in zip(named, texts, strict=True)], continues, byte_level
 
 
 def token_groups(static: StaticEmbeddings, sentences: Sequence[str]) -> dict[str, list[str]]:
@@ -330,7 +350,7 @@ def token_groups(static: StaticEmbeddings, sentences: Sequence[str]) -> dict[str
     Frequency: thirds of the tokens in `sentences` (frequent, middle, rare), ties by lower id. Piece: whole word,
     subword. Case: lower, upper (at least one capital) of tokens with letters. Special and unused tokens have no group.
     """
-    texts, continues = _read(static)
+    texts, continues, _ = _read(static)
     ranked = [token for token in most_frequent(_contents(static, sentences), len(texts)) if texts[token]]
     bands = [""] * len(texts)
     for band, members in zip(FREQUENCY_BANDS, np.array_split(ranked, len(FREQUENCY_BANDS)), strict=True):

@@ -20,13 +20,14 @@ from cse.corpus.supervised import log_once
 from cse.encoder.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.evaluation.metrics import BOOTSTRAP_SAMPLES, paired_bootstrap
-from cse.evaluation.representations import TextEncoder, token_access, top_k_tokens
-from cse.evaluation.results import ModelRecord, Protocol, Results, name_and_checksum, provenance, save_results
+from cse.evaluation.representations import TextEncoder, top_k_tokens, whitened
+from cse.evaluation.results import ModelRecord, Protocol, Results, name_and_checksum, open_results, provenance
 from cse.evaluation.sts import with_final_period
 from cse.evaluation.tasks import Task, TaskData
 from cse.files import hub
+from cse.files.checksums import with_digest
 from cse.files.weights import available
-from cse.files.writing import digest, file_digest
+from cse.files.writing import check_writable, digest, file_digest, write_json
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.method import When
 from cse.methods.settings import to_json
@@ -38,8 +39,6 @@ from cse.models.names import PUBLISHED_IDS, Kind, ModelReference, check_name, lo
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Unit
 
-    Log = Callable[[str], None]
-
 TOP_TOKENS = {"top-tokens": False, "top-tokens-denoised": True}  # PromptBERT Eq. 3, with and without denoising
 SCORED_POOLINGS = (*UNTRAINED, *TOP_TOKENS)
 PUBLISHED = "published"  # every published checkpoint
@@ -48,13 +47,13 @@ FIT_SENTENCES = 20_000
 
 
 class Candidate(NamedTuple):
-    """A model whose files were found: its `name` for messages, and a function that opens it.
-
-    `open` returns the encoder and an empty record of it; it raises ArtefactError for damaged weights.
-    """
+    """A model whose files were found: its `name` for messages, and its training's `settings`, if any were recorded."""
 
     name: str
-    open: Callable[[], tuple[TextEncoder, ModelRecord]]
+    model: str
+    reference: ModelReference
+    settings: dict[str, Any]
+    pooling: str | None = None
 
 
 @dataclass(frozen=True)
@@ -112,17 +111,18 @@ class ModelSelection:
         self._check_used(", ".join(models), references)
         listed = []
         for model, reference in zip(models, references, strict=True):
-            _settings(reference)  # raises for a damaged configuration
             if self.poolings and reference.kind is Kind.BACKBONE:
                 stem = Path(reference.name).name
-                listed += [
-                    Candidate(f"{stem}-{name}", partial(self._open, model, reference, name)) for name in self.poolings
-                ]
+                listed += [Candidate(f"{stem}-{name}", model, reference, {}, name) for name in self.poolings]
                 continue
-            listed.append(Candidate(reference.label, partial(self._open, model, reference)))
+            settings: dict[str, Any] = {}
+            if reference.kind in (Kind.CHECKPOINT, Kind.START):
+                folder = hub.model_folder(location(reference.name))
+                settings = read_checkpoint_config(folder).training.get("settings", {})
+            listed.append(Candidate(reference.label, model, reference, settings))
             if self.starts and reference.kind is Kind.CHECKPOINT:
                 start = replace(reference, kind=Kind.START)
-                listed.append(Candidate(start.label, partial(self._open, model, start)))
+                listed.append(Candidate(start.label, model, start, settings))
         return listed
 
     def _check_used(self, models: str, references: Sequence[ModelReference]) -> None:
@@ -135,9 +135,9 @@ class ModelSelection:
         if self.bare and not kinds & {Kind.CHECKPOINT, Kind.EXPORT} and not of_family:
             raise ValueError(f"{models}: read without head and denoising anyway; leave out `bare`")
 
-    def _open(
-        self, model: str, reference: ModelReference, pooling: str | None = None
-    ) -> tuple[TextEncoder, ModelRecord]:
+    def open(self, candidate: Candidate) -> tuple[TextEncoder, ModelRecord]:
+        """Return a candidate's encoder, and an empty record of it. Raises ArtefactError for damaged weights."""
+        _, model, reference, settings, pooling = candidate
         encoder: TextEncoder
         if pooling in TOP_TOKENS:
             prompted = open_model(resolve(reference.name, "prompt"), backend=self.backend)
@@ -146,7 +146,7 @@ class ModelSelection:
             encoder = open_model(resolve(reference.name, pooling) if pooling else reference, backend=self.backend)
         if self.bare and isinstance(encoder, Encoder) and not encoder.method.untrained:
             encoder.method = encoder.method.replaced(denoise=When.NEVER, head_when=When.TRAINING)
-        settings, start = _settings(reference), reference.kind is Kind.START
+        start = reference.kind is Kind.START
         if reference.family:
             key = f"{reference.name} {reference.family}"
         elif isinstance(encoder, Encoder):
@@ -160,8 +160,6 @@ class ModelSelection:
             decisive = {key: value for key, value in sorted(settings.items()) if key != "seed"}
             group = digest(json.dumps([to_json(encoder.method), encoder.backbone_fingerprint, decisive]))
         if self.postprocess is not None and self.fit is not None:
-            from cse.evaluation.postprocessing import whitened
-
             corpus = Corpus.read(self.fit, limit=FIT_SENTENCES)
             log_once(corpus.understood())
             encoder = whitened(encoder, corpus.sentences)
@@ -171,83 +169,144 @@ class ModelSelection:
         )  # fmt: skip
 
 
-def _settings(reference: ModelReference) -> dict[str, Any]:
-    """The training settings that a checkpoint recorded; none for anything else."""
-    if reference.kind not in (Kind.CHECKPOINT, Kind.START):
-        return {}
-    return read_checkpoint_config(hub.model_folder(location(reference.name))).training.get("settings", {})
+@dataclass
+class Evaluation:
+    """An evaluation of models on the `data` of a task: how they encode it, and what gets its results.
 
-
-@dataclass(frozen=True)
-class EvaluationRequest:
-    """Models to evaluate on the `data` of a task, and how they encode it.
-
-    `final_period` appends PromptBERT's final full stop; `compare` tests the first model against the others, and each
-    against its own start if that is among them; `keep_points` keeps the scores that comparisons and figures need;
-    `progress` shows a bar while encoding.
+    `path` is a results file that is saved after every unit, `report` gets lines of progress. `failed` gets the name and
+    the error of a model that cannot be opened or scored, or of a `path` that can no longer be written; if it returns,
+    the evaluation continues and scores are kept. `final_period` appends PromptBERT's final full stop; `compare` tests
+    the first model against the others, and each against its own start if that is among them; `keep_points` keeps the
+    scores that figures need; `progress` shows a bar while encoding. `records` are those of these models by label.
     """
 
     task: Task
     data: TaskData
     models: ModelSelection
+    path: Path | None
+    report: Callable[[str], None]
+    failed: Callable[[str, Exception], None]
     batch_size: int = 128
     final_period: bool = False
     compare: bool = False
     keep_points: bool = False
     progress: bool = False
+    records: dict[str, ModelRecord] = field(default_factory=dict)
 
+    def results(self, command: str, overwrite: bool = False) -> Results:
+        """Return results to complete: empty ones, or those of `path`; `command` is the user's command line.
 
-def new_results(request: EvaluationRequest, command: str) -> Results:
-    """Return empty results for a request; `command` is the user's command line.
+        Raises ValueError, as the task's `units` does, if its data are missing, and as `open_results` does.
+        """
+        data = self.data
+        self.task.units(data)
+        protocol = Protocol(
+            data=file_digest(data.folder),
+            tokenised=file_digest(data.tokenised) if data.tokenised else None,
+            details=data.details,
+            final_period=self.final_period,
+            sentences=name_and_checksum(data.sentences),
+            fit=name_and_checksum(self.models.fit),
+            points=self.compare or self.keep_points,
+            classifier=data.classifier,
+            smooth=data.smooth,
+            expand=data.expand,
+        )
+        return open_results(None if overwrite else self.path, Results(self.task.name, protocol, command))
 
-    Raises ValueError, as the task's `units` does, if its data are missing.
-    """
-    data = request.data
-    request.task.units(data)
-    protocol = Protocol(
-        data=file_digest(data.folder),
-        tokenised=file_digest(data.tokenised) if data.tokenised else None,
-        details=data.details,
-        final_period=request.final_period,
-        sentences=name_and_checksum(data.sentences),
-        fit=name_and_checksum(request.models.fit),
-        points=request.compare or request.keep_points,
-        classifier=data.classifier,
-        smooth=data.smooth,
-        expand=data.expand,
-    )
-    return Results(request.task.name, protocol, command)
+    def run(self, results: Results) -> dict[str, ModelRecord]:
+        """Complete `results`, and return the records of these models.
 
+        Raises what `ModelSelection.candidates` does, and OSError if `path` cannot be written, before any work.
+        """
+        candidates = self.models.candidates()
+        if self.compare and len(candidates) < 2:
+            raise ValueError("`compare` needs a second model, or `start`")
+        if self.path:
+            check_writable(self.path)
+        first, *others = [self._score(candidate, results) for candidate in candidates]
+        if self.compare and others:
+            if first is None:
+                self.report(f"no comparison: {candidates[0].name} failed, and the others are compared with it")
+            else:
+                labels = [label for label in (first, *others) if label]
+                results.comparisons = _comparisons({label: results.models[label] for label in labels})
+        for label in [label for label, record in self.records.items() if not record.scores]:
+            del self.records[label], results.models[label]  # a model that failed before its first score
+        self._save(results)
+        return self.records
 
-def evaluate(
-    request: EvaluationRequest,
-    results: Results,
-    path: Path | None,
-    report: Log,
-    failed: Callable[[str, Exception], None],
-) -> dict[str, ModelRecord]:
-    """Complete `results`, saving them to `path` after every unit; return the records of the request's models.
+    def _score(self, candidate: Candidate, results: Results) -> str | None:
+        """Score a model on every unit and return its label, or None if it failed."""
+        try:
+            encoder, fresh = self.models.open(candidate)
+            label, models = encoder.name, results.models
+            if label in models and models[label].fingerprint != fresh.fingerprint:
+                label = f"{label} {fresh.fingerprint}"
+            if earlier := models.get(label):
+                record = replace(fresh, date=earlier.date, versions=earlier.versions, scores=earlier.scores)
+            else:
+                record = replace(fresh, **provenance())
+            models[label] = self.records[label] = record
+            self.report(f"{label} ({record.fingerprint})")
+            read: set[str] = set()
+            units, encode = self._units(encoder), self._cached_encode(encoder, read)
+            for name, unit in units.items():
+                if name not in record.scores:
+                    read.clear()
+                    scores = unit(encode)
+                    if count := fitted_count(record.model, read):  # scores on texts that it was fitted on are marked
+                        scores |= {"fitted_texts": count, "texts": len(read)}
+                    if not results.protocol.points:
+                        scores = {key: value for key, value in scores.items() if key not in self.task.points}
+                    record.scores[name] = scores
+                    shown = (f"{key} {value}" for key, value in scores.items() if not isinstance(value, list | dict))
+                    self.report(f"  {name}  {'  '.join(shown)}")
+                    self._save(results)
+            record.scores = {**{name: record.scores[name] for name in units}, **record.scores}
+        except Exception as error:
+            self.failed(candidate.name, error)
+            return None
+        return label
 
-    `report` gets lines of progress. `failed` gets the name and the error of a model that cannot be opened or scored, or
-    of a `path` that can no longer be written; if it returns, evaluation continues and scores are kept. Raises what
-    `ModelSelection.candidates` does, and OSError if `path` cannot be written, before any work.
-    """
-    candidates = request.models.candidates()
-    if request.compare and len(candidates) < 2:
-        raise ValueError("`compare` needs a second model, or `start`")
-    if path:
-        save_results(path, results)
-    scoring = _Scoring(request, results, path, report, failed)
-    first, *others = [scoring.score(candidate) for candidate in candidates]
-    if request.compare and others:
-        if first is None:
-            report(f"no comparison: {candidates[0].name} failed, and the others are compared with it")
-        else:
-            results.comparisons = _comparisons({label: results.models[label] for label in (first, *others) if label})
-    for label in [label for label, record in scoring.records.items() if not record.scores]:
-        del scoring.records[label], results.models[label]  # a model that failed before its first score
-    scoring.save()
-    return scoring.records
+    def _save(self, results: Results) -> None:
+        """Save the results; an error, such as a full disk, is reported and does not end the evaluation."""
+        try:
+            if self.path:
+                write_json(self.path, with_digest(results.to_json()))
+        except OSError as error:
+            self.failed(str(self.path), error)
+
+    def _units(self, encoder: TextEncoder) -> Mapping[str, Unit]:
+        """The task's units for one encoder; those that are skipped are reported, and its prompts."""
+        task, data = self.task, self.data
+        if task.token_units and isinstance(encoder, Encoder):
+            data = replace(data, encoder=encoder, batch_size=self.batch_size)
+        if task.ranks and (prompted := encoder if isinstance(encoder, Encoder) else encoder.prompted):
+            data = replace(data, query_prompt=prompted.query_prompt, document_prompt=prompted.document_prompt)
+            for texts, prompt in (("queries", data.query_prompt), ("documents", data.document_prompt)):
+                if note := prompted.prompt_note(texts, prompt):
+                    self.report(f"  {note}")
+        units = task.units(data)
+        if lacking := [name for name in task.token_units if name not in units]:
+            self.report(f"  {' and '.join(lacking)} need an encoder with tokens and all of {task.layout}: skipped")
+        return units
+
+    def _cached_encode(self, encoder: TextEncoder, read: set[str]) -> Encode:
+        """The `encode` of the units: a distinct text is encoded once with each prompt for all units, and is `read`."""
+        bar: dict[str, Any] = {"show_progress_bar": True} if self.progress and isinstance(encoder, Encoder) else {}
+        encode: Encode = partial(encoder.encode, batch_size=self.batch_size, **bar)
+        by_prompt: dict[str | None, dict[str, np.ndarray]] = defaultdict(dict)
+
+        def encode_new(texts: list[str], prompt: str | None = None) -> np.ndarray:
+            read.update(texts)
+            known, before = by_prompt[prompt], {} if prompt is None else {"prompt": prompt}
+            if new := [text for text in dict.fromkeys(texts) if text not in known]:
+                ended = [with_final_period(text) for text in new] if self.final_period else new
+                known.update(zip(new, encode(ended, **before), strict=True))
+            return np.stack([known[text] for text in texts]) if texts else encode([])
+
+        return encode_new
 
 
 def _comparisons(models: Mapping[str, ModelRecord]) -> list[str]:
@@ -273,90 +332,3 @@ def _comparisons(models: Mapping[str, ModelRecord]) -> list[str]:
         of = f"{len(tasks)} task{'s' if len(tasks) > 1 else ''}, {BOOTSTRAP_SAMPLES} bootstrap samples"
         lines.append(f"{first} minus {other}, {of}: {difference}")
     return lines
-
-
-@dataclass
-class _Scoring:
-    """State of an evaluation: its inputs, and the `records` by label."""
-
-    request: EvaluationRequest
-    results: Results
-    path: Path | None
-    report: Log
-    failed: Callable[[str, Exception], None]
-    records: dict[str, ModelRecord] = field(default_factory=dict)
-
-    def score(self, candidate: Candidate) -> str | None:
-        """Score a model on every unit and return its label, or None if it failed."""
-        try:
-            encoder, fresh = candidate.open()
-            # The label is the encoder's name, with its fingerprint if another encoder has that name.
-            label, models = encoder.name, self.results.models
-            if label in models and models[label].fingerprint != fresh.fingerprint:
-                label = f"{label} {fresh.fingerprint}"
-            if earlier := models.get(label):
-                record = replace(fresh, date=earlier.date, versions=earlier.versions, scores=earlier.scores)
-            else:
-                record = replace(fresh, **provenance())
-            models[label] = self.records[label] = record
-            self.report(f"{label} ({record.fingerprint})")
-            read: set[str] = set()
-            units, encode = self._units(encoder), self._cached_encode(encoder, read)
-            for name, unit in units.items():
-                if name not in record.scores:
-                    read.clear()
-                    scores = unit(encode)
-                    if count := fitted_count(record.model, read):  # scores on texts that it was fitted on are marked
-                        scores |= {"fitted_texts": count, "texts": len(read)}
-                    if not self.results.protocol.points:
-                        scores = {key: value for key, value in scores.items() if key not in self.request.task.points}
-                    record.scores[name] = scores
-                    shown = (f"{key} {value}" for key, value in scores.items() if not isinstance(value, list | dict))
-                    self.report(f"  {name}  {'  '.join(shown)}")
-                    self.save()
-            record.scores = {**{name: record.scores[name] for name in units}, **record.scores}
-        except Exception as error:
-            self.failed(candidate.name, error)
-            return None
-        return label
-
-    def save(self) -> None:
-        """Save the results; an error, such as a full disk, is reported and does not end the evaluation."""
-        try:
-            if self.path:
-                save_results(self.path, self.results)
-        except OSError as error:
-            self.failed(str(self.path), error)
-
-    def _units(self, encoder: TextEncoder) -> Mapping[str, Unit]:
-        """The task's units for one encoder; those that are skipped are reported, and its prompts."""
-        task, data = self.request.task, self.request.data
-        if task.token_units:
-            data = replace(data, tokens=token_access(encoder, self.request.batch_size))
-        if task.ranks and (prompted := encoder if isinstance(encoder, Encoder) else getattr(encoder, "prompted", None)):
-            data = replace(data, query_prompt=prompted.query_prompt, document_prompt=prompted.document_prompt)
-            for texts, prompt in (("queries", data.query_prompt), ("documents", data.document_prompt)):
-                if note := prompted.prompt_note(texts, prompt):
-                    self.report(f"  {note}")
-        units = task.units(data)
-        if lacking := [name for name in task.token_units if name not in units]:
-            self.report(f"  {' and '.join(lacking)} need an encoder with tokens and all of {task.layout}: skipped")
-        return units
-
-    def _cached_encode(self, encoder: TextEncoder, read: set[str]) -> Encode:
-        """The `encode` of the units: a distinct text is encoded once with each prompt for all units, and is `read`."""
-        bar: dict[str, Any] = (
-            {"show_progress_bar": True} if self.request.progress and isinstance(encoder, Encoder) else {}
-        )
-        encode: Encode = partial(encoder.encode, batch_size=self.request.batch_size, **bar)
-        by_prompt: dict[str | None, dict[str, np.ndarray]] = defaultdict(dict)
-
-        def encode_new(texts: list[str], prompt: str | None = None) -> np.ndarray:
-            read.update(texts)
-            known, before = by_prompt[prompt], {} if prompt is None else {"prompt": prompt}
-            if new := [text for text in dict.fromkeys(texts) if text not in known]:
-                ended = [with_final_period(text) for text in new] if self.request.final_period else new
-                known.update(zip(new, encode(ended, **before), strict=True))
-            return np.stack([known[text] for text in texts]) if texts else encode([])
-
-        return encode_new

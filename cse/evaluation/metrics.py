@@ -21,10 +21,7 @@ BOOTSTRAP_SAMPLES, BOOTSTRAP_SEED = 1000, 123
 
 
 def spearman(encode: Encode, pairs: Sequence[Pair], name: str = "") -> float:
-    """Spearman x 100 of the pairs' cosines with their grades; each distinct sentence is encoded once.
-
-    Raises ValueError as `correlation` does.
-    """
+    """Spearman x 100 of the pairs' cosines with their grades (`correlation`); a distinct sentence is encoded once."""
     return correlation(pair_cosines(encode, pairs), [grade for grade, _, _ in pairs], name)
 
 
@@ -82,15 +79,20 @@ def pair_cosines(encode: Encode, pairs: Sequence[Pair]) -> np.ndarray:
 
 def pair_vectors(encode: Encode, pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Vectors of the M distinct sentences (M, d), each encoded once, and of the pairs' first and second ones (N, d)."""
-    texts = distinct_texts(pairs)
-    row = {text: number for number, text in enumerate(texts)}
+    texts, numbers = numbered([text for _, *both in pairs for text in both])
     vectors = encode(texts)
-    return vectors, vectors[[row[first] for _, first, _ in pairs]], vectors[[row[second] for _, _, second in pairs]]
+    return vectors, vectors[numbers[::2]], vectors[numbers[1::2]]
 
 
 def distinct_texts(pairs: Iterable[Pair]) -> list[str]:
     """The distinct sentences of the pairs, in order of first occurrence."""
-    return list(dict.fromkeys(text for _, first, second in pairs for text in (first, second)))
+    return list(dict.fromkeys(text for _, *both in pairs for text in both))
+
+
+def numbered(texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
+    """The distinct texts in order of first occurrence, and (N,) the number of each text among them."""
+    number_of = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    return [*number_of], np.array([number_of[text] for text in texts], np.int64)
 
 
 @dataclass(frozen=True)
@@ -217,8 +219,9 @@ def anisotropy(vectors: np.ndarray) -> float:
     The sum of all N^2 cosines is the squared length of the summed unit rows; the self pairs are subtracted.
     A zero row has cosine 0 with all. Raises ValueError for fewer than two rows.
     """
-    count = len(_at_least(vectors, 2))
-    rows = unit_rows(vectors)
+    count, rows = len(vectors), unit_rows(vectors)
+    if count < 2:
+        raise ValueError(f"{count} vectors; give at least 2")
     total = rows.sum(0, dtype=np.float64)
     return abs(float(total @ total) - int(rows.any(1).sum())) / (count * (count - 1))
 
@@ -247,15 +250,10 @@ def uniformity(vectors: np.ndarray) -> float:
 
     Lower is more uniform. 512 rows at a time. A zero row counts as orthogonal. Raises ValueError for fewer than two.
     """
-    rows = unit_rows(_at_least(vectors, 2)).astype(np.float64)
-    total = 0.0
+    if len(vectors) < 2:
+        raise ValueError(f"{len(vectors)} vectors; give at least 2")
+    rows, total = unit_rows(vectors).astype(np.float64), 0.0
     for start in range(0, len(rows), BLOCK):
         squared = 2 - 2 * rows[start : start + BLOCK] @ rows[start:].T  # entry (i, j): rows start + i and start + j
         total += float(np.triu(np.exp(-SHARPNESS * squared), 1).sum())
     return float(np.log(total / (len(rows) * (len(rows) - 1) / 2)))
-
-
-def _at_least(vectors: np.ndarray, count: int) -> np.ndarray:
-    if len(vectors) < count:
-        raise ValueError(f"{len(vectors)} vectors; give at least {count}")
-    return vectors

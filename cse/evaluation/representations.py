@@ -1,19 +1,18 @@
-"""Baselines without training: averages of the tokens predicted at [MASK].
+"""Baselines without training: averages of the tokens predicted at [MASK], and whitened vectors (BERT-whitening).
 
-Each function returns a `Representation`, which has the interface of an `Encoder`.
+Each returns a `Representation`, which has the interface of an `Encoder`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 import numpy as np
 
 from cse.encoder.encoder import Encoder
-from cse.encoder.rows import plain_ids
-from cse.evaluation.tasks import StaticEmbeddings, TokenAccess
+from cse.files.checksums import array_digest
 from cse.files.writing import digest
 
 
@@ -70,19 +69,35 @@ def top_k_tokens(encoder: Encoder, denoise: bool, k: int = 200) -> Representatio
     return Representation(f"{encoder.name}+{label}", digest(encoder.fingerprint, label), embed)
 
 
-def token_access(encoder: TextEncoder, batch_size: int) -> TokenAccess | None:
-    """Access to the tokens of `encoder`, encoding `batch_size` sentences at a time; None for one without tokens."""
-    if not isinstance(encoder, Encoder):
-        return None
-    tokenizer, template = encoder.tokenizer, encoder.views[0][0]
-    static = StaticEmbeddings(
-        encoder.word_embeddings()[: len(tokenizer)],  # the rest is padding
-        tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))),
-        partial(plain_ids, tokenizer),  # not the encoder's own, which puts a space before a sentence of RoBERTa
-        (tokenizer.cls_token_id, tokenizer.sep_token_id),
-    )
-    return TokenAccess(
-        lambda texts: encoder.tokenise(texts, [template] * len(texts)),
-        partial(encoder.encode_ids, batch_size=batch_size),
-        static,
-    )
+SMALLEST_VARIANCE = 1e-10  # relative to the largest; smaller variances are rounding errors
+
+
+def fit_whitening(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (d,) and matrix (d, k), W = U diag(1 / sqrt(s)), of (N, d) vectors (Su et al. 2021, algorithm 1).
+
+    On these (x - mean) @ matrix has mean 0 and the identity as covariance.
+    All directions with variance are kept: states after a layer norm satisfy one linear equation, and whitening would
+    amplify rounding errors in that direction. Raises ValueError if there are no more vectors than dimensions, or all
+    vectors are the same.
+    """
+    count, width = vectors.shape
+    if count <= width:
+        raise ValueError(f"{count} vectors have no covariance of {width} dimensions; fit on more texts")
+    values = vectors.astype(np.float64)
+    directions, variances, _ = np.linalg.svd(np.cov(values, rowvar=False).reshape(width, width))
+    kept = int((variances > SMALLEST_VARIANCE * variances[0]).sum())
+    if not kept:
+        raise ValueError(f"the vectors vary in 0 directions, not {width}; fit on other texts")
+    return values.mean(0), directions[:, :kept] / np.sqrt(variances[:kept])
+
+
+def whitened(encoder: TextEncoder, texts: Sequence[str]) -> Representation:
+    """`encoder` followed by `fit_whitening` of its vectors of `texts`; repeated texts count (PromptBERT Table 5)."""
+    mean, matrix = fit_whitening(encoder.encode(texts))
+
+    def embed(texts: list[str], batch_size: int, **prompt: Any) -> np.ndarray:
+        vectors = encoder.encode(texts, batch_size=batch_size, **prompt)
+        return ((vectors - mean) @ matrix).astype(np.float32)
+
+    mark = array_digest({"mean": mean, "matrix": matrix}, encoder.fingerprint)
+    return Representation(f"{encoder.name}+whitening", mark, embed, encoder if isinstance(encoder, Encoder) else None)

@@ -79,10 +79,7 @@ def prompts() -> list[str]:
 
 
 def likeliest_words(backbone: str) -> list[str]:
-    """PromptBERT's Table 7: the five likeliest words at [MASK] of its sentences, before and after denoising.
-
-    `backbone` is untrained. Raises as `cse.load` does.
-    """
+    """PromptBERT's Table 7: the likeliest words at [MASK] of its sentences by an untrained backbone, then denoised."""
     encoder = load(resolve_backbone(backbone).name, pooling="prompt")
     rows = []
     for text in WORD_SENTENCES:
@@ -145,10 +142,7 @@ class Plan:
         return self.backbone_of(row) if seed is None else str(self.checkpoint(row, seed))
 
     def commands(self, row: PublishedRow) -> list[list[str]]:
-        """Every command of a row with its words, in order; none for a copied one.
-
-        Table 4's command scores every template on STS-B dev.
-        """
+        """Every command of a row with its words, in order; none for a copied one."""
         if row.copied:
             return []
         if row.task == "templates":
@@ -398,8 +392,7 @@ def shipped_ledger(board: Scoreboard) -> list[LedgerEntry]:
 def reproduce(rows: Sequence[PublishedRow], plan: Plan, report: Callable[[str], None]) -> list[LedgerEntry]:
     """Reproduce a table's rows one by one and return their entries; the ledger in `plan.output` is updated after each.
 
-    `report` gets a line for each row and each command. Raises ValueError if a command fails, and as `obtained` and
-    `write_ledger` do.
+    `report` gets a line for each row and each command. Raises ValueError if a command fails.
     """
     entries: list[LedgerEntry] = []
     for number, row in enumerate(rows, start=1):

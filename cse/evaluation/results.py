@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from importlib.metadata import version
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cse.evaluation.metrics import Figure, margin, over_seeds, seeds_differ
 from cse.evaluation.tasks import LOGISTIC, TASKS, find_task
-from cse.files.checksums import check_digest, with_digest
-from cse.files.writing import file_digest, write_json
+from cse.files.checksums import check_digest
+from cse.files.writing import file_digest
 from cse.methods.catalogue import UNTRAINED
 from cse.models.fitted_texts import fitted_note
 
@@ -73,18 +73,21 @@ class PublishedRow:
         return [*(["--supervised"] if self.supervised else []), *prefix]
 
 
+CELLS: dict[str, Callable[[str], Any]] = {  # of `published.tsv`, where not texts; an empty one is the default
+    "deviation": float, "seeds": int, "prefix": int, "read": lambda cell: tuple(cell.split(" > ")),
+    **dict.fromkeys(("supervised", "copied", "checkpoint"), bool),
+}  # fmt: skip
+
+
 def _published_row(cells: Mapping[str, str]) -> PublishedRow:
     """A row of `published.tsv`; its `numbers` are those of the sets, in the papers' order, and the average, or this."""
     *values, average = map(float, cells["numbers"].split()) if cells["numbers"] else (None,)
     task = cells["task"] if cells["task"] in ("transfer", "clustering") else "sts"  # which geometry averages over too
+    sets = dict(zip(find_task(task).sets, values, strict=True)) if values else {}
+    filled = {name: cell for name, cell in cells.items() if cell and name != "numbers"}
     return PublishedRow(
-        cells["paper"], cells["table"], cells["name"], cells["key"], cells["task"], average,
-        dict(zip(find_task(task).sets, values, strict=True)) if values else {},
-        float(cells["deviation"]) if cells["deviation"] else None, int(cells["seeds"] or 1),
-        cells["method"] or None, cells["supervised"] == "yes", int(cells["prefix"]) if cells["prefix"] else None,
-        cells["evaluate"], tuple(cells["read"].split(" > ")) if cells["read"] else (), cells["copied"] == "yes",
-        cells["checkpoint"] == "yes", cells["source"],
-    )  # fmt: skip
+        **{name: CELLS.get(name, str)(cell) for name, cell in filled.items()}, average=average, values=sets
+    )
 
 
 _header, *_lines = Path(__file__).with_name("published.tsv").read_text(encoding="utf-8").splitlines()
@@ -186,15 +189,14 @@ def read_results(path: Path) -> Results:
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-        lacking = [label for label, record in value["models"].items() if not {*RECORD_KEYS} <= record.keys()]
-        models = {} if lacking else {label: ModelRecord(**record) for label, record in value["models"].items()}
+        if lacking := [label for label, record in value["models"].items() if not {*RECORD_KEYS} <= record.keys()]:
+            raise ValueError(f"the record of {lacking[0]} lacks {' or '.join(RECORD_KEYS)}")
+        models = {label: ModelRecord(**record) for label, record in value["models"].items()}
         results = Results(
             value["task"], Protocol(**value["protocol"]), value.get("command", ""), models, value.get("comparisons", [])
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: not a results file ({error}); {OUTPUT_CURE}") from error
-    if lacking:
-        raise ValueError(f"{path}: the record of {lacking[0]} lacks {' or '.join(RECORD_KEYS)}; {OUTPUT_CURE}")
     check_digest(value, path, f"copy it again or remove its digest, or {OUTPUT_CURE}")
     return results
 
@@ -213,11 +215,6 @@ def open_results(path: Path | None, fresh: Results) -> Results:
             f"{asdict(fresh.protocol)}; {OUTPUT_CURE}"
         )
     return replace(fresh, models=earlier.models)
-
-
-def save_results(path: Path, results: Results) -> None:
-    """Write `results` and their digest to `path` atomically. Raises OSError if that fails."""
-    write_json(path, with_digest(results.to_json()))
 
 
 HEADINGS = {"spearman": "", "accuracy": "", "deviation": "+-", "subset_mean": "subsets"}
@@ -354,14 +351,13 @@ class Verdict:
 class Row:
     """A model's `figures`, one per column or None, each the mean over `seeds` if there are several.
 
-    `seeds` is empty for models not trained here. `average` is the record's own, of its one seed. `start` has the
-    figures of the same model before its first training step, and is empty if those were not scored.
+    `seeds` is empty for models not trained here. `start` has the figures of the same model before its first training
+    step, and is empty if those were not scored.
     """
 
     record: ModelRecord
     figures: tuple[Figure | None, ...]
     seeds: tuple[int, ...] = ()
-    average: float | None = None
     start: tuple[Figure | None, ...] = ()
 
     @property
@@ -441,7 +437,7 @@ def scoreboard(results: Results, others: Sequence[Results] = ()) -> Scoreboard:
         figures = tuple(_figure(task, column, runs) for column in shown)
         before = [starts[seed] for seed in sorted(starts)]
         start = tuple(_figure(task, column, before) for column in shown if starts)
-        rows[label] = Row(record, figures, tuple(sorted(by_seed)), task.average(record.scores), start)
+        rows[label] = Row(record, figures, tuple(sorted(by_seed)), start)
     return Scoreboard(task, results, tuple(shown), rows)
 
 

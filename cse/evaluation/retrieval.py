@@ -37,7 +37,6 @@ TEXT_HEADINGS = ("text", "query", "question", "document", "passage", "body", "co
 MIN_WORDS = 3  # of a known item: fewer leave one word, which is no question
 MAX_FORM_WORDS = 10  # of its short form, as many as a question has
 EQUAL_COSINES = 1e-6  # cosines that differ by less are equal in float32
-QUERIES_AT_ONCE = 512
 SPLITS = ("test", "dev", "train")  # of BEIR's relevance; the first that is there is scored
 
 
@@ -200,16 +199,10 @@ def ranks(queries: np.ndarray, own: np.ndarray, texts: np.ndarray, draws: Sequen
     members = np.zeros((len(unit), len(draws)), np.float32)
     for number, draw in enumerate(draws):
         members[draw, number] = 1
-    placed = []
-    for start in range(0, len(queries), QUERIES_AT_ONCE):
-        rows = own[start : start + QUERIES_AT_ONCE]
-        cosines = unit_rows(np.asarray(queries[start : start + len(rows)], np.float32)) @ unit.T
-        numbers = np.arange(len(rows))
-        nearer = cosines >= cosines[numbers, rows][:, None] - EQUAL_COSINES
-        nearer |= np.isnan(cosines)
-        nearer[numbers, rows] = False
-        placed.append(1 + nearer.astype(np.float32) @ members)
-    return np.concatenate(placed).T if placed else np.empty((len(draws), 0))
+    cosines, numbers = unit_rows(np.asarray(queries, np.float32)) @ unit.T, np.arange(len(queries))
+    nearer = (cosines >= cosines[numbers, own][:, None] - EQUAL_COSINES) | np.isnan(cosines)
+    nearer[numbers, own] = False
+    return (1 + nearer.astype(np.float32) @ members).T
 
 
 def known_item_values(

@@ -37,7 +37,6 @@ def units(data: TaskData) -> dict[str, Unit]:
     """Return a unit for each of the seven tasks in the folder; `tokenised` replaces the tasks that it contains.
 
     A unit returns `spearman` and, with `details`, `pearson`, each subset's Spearman and their mean `subset_mean`.
-    Raises ValueError as `sources` does.
     """
     paths_of = sources(data)
     return {name: partial(score, paths=paths, details=data.details) for name, paths in paths_of.items()}

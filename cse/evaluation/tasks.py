@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -13,9 +13,8 @@ from cse.files import hub
 from cse.files.writing import write_text
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from cse.evaluation import EncodeIds, Scores, Search, Tokenise, Unit
+    from cse.encoder.encoder import Encoder
+    from cse.evaluation import Scores, Search, Unit
 
 TASKS = {  # name -> module of `cse.evaluation`
     "sts": "sts", "transfer": "transfer", "few-shot": "transfer", "clustering": "clustering", "retrieval": "retrieval",
@@ -25,39 +24,14 @@ LOGISTIC = "logistic"
 
 
 @dataclass(frozen=True)
-class StaticEmbeddings:
-    """A model's static `embeddings` (V, d), its V token strings, and its tokenizer.
-
-    `tokenise` turns texts into ids without special tokens; `specials` are the ids added around a sentence.
-    """
-
-    embeddings: np.ndarray
-    tokens: Sequence[str]
-    tokenise: Tokenise
-    specials: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class TokenAccess:
-    """An encoder's tokenizer, its encoding of token ids, and its word embeddings.
-
-    `tokenise` returns the ids of texts inside the encoder's template, without special tokens; `encode_ids` returns
-    (N, d) vectors of N such lists.
-    """
-
-    tokenise: Tokenise
-    encode_ids: EncodeIds
-    static: StaticEmbeddings
-
-
-@dataclass(frozen=True)
 class TaskData:
     """Inputs of a task's units: its data `folder`, and options of single tasks.
 
     `tokenised`: a folder with SentEval's tokenised text (STS, geometry); `details`: scores of subsets too (STS);
-    `sentences`: a text file (geometry); `search`: exact vector search (retrieval); `tokens`: None for an encoder
-    without tokens; `classifier`: one of `transfer.CLASSIFIERS`; `smooth` and `expand`: neighbours that `search` mixes
-    with documents and queries (retrieval); the prompts are the model's, as an index records them (retrieval).
+    `sentences`: a text file (geometry); `search`: exact vector search (retrieval); `encoder`: whose tokens are read,
+    `batch_size` texts at a time, None for one without tokens (geometry); `classifier`: one of `transfer.CLASSIFIERS`;
+    `smooth` and `expand`: neighbours that `search` mixes with documents and queries (retrieval); the prompts are the
+    model's, as an index records them (retrieval).
     """
 
     folder: Path
@@ -65,7 +39,8 @@ class TaskData:
     details: bool = False
     sentences: Path | None = None
     search: Search | None = None
-    tokens: TokenAccess | None = None
+    encoder: Encoder | None = None
+    batch_size: int = 128
     classifier: str = LOGISTIC
     smooth: int = 0
     expand: int = 0

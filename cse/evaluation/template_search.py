@@ -18,7 +18,7 @@ from cse.evaluation.metrics import spearman
 from cse.evaluation.results import TEMPLATES
 from cse.evaluation.sts import with_final_period
 from cse.files.checksums import DIGEST, check_digest, with_digest
-from cse.files.writing import write_json
+from cse.files.writing import check_writable, write_json
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.templates import Template
 
@@ -49,25 +49,23 @@ def read_scores(path: Path) -> tuple[dict[str, Any], dict[str, float]]:
 def resumed(score: Score, settings: dict[str, Any], path: Path | None, report: Callable[[str], None]) -> Score:
     """Wrap `score`: reuse the scores that `path` has for the same settings, and write all after each new template.
 
-    `report` gets a line for each template. The file is also written immediately, so that OSError for a path that
-    cannot be written is raised before the work. Raises ValueError if it has other settings, or is another file.
+    `report` gets a line for each template. Raises OSError for a path that cannot be written, ValueError if it has other
+    settings, or is another file.
     """
     recorded, scores = read_scores(path) if path is not None and path.exists() else (settings, {})
     if recorded != settings:
         raise ValueError(f"{path}: holds scores of other settings ({recorded}); give another `json_output`")
-
-    def save() -> None:
-        if path is not None:
-            write_json(path, with_digest({**settings, "templates": compared(scores)}))
+    if path is not None:
+        check_writable(path)
 
     def scored(template: Template) -> float:
         if template.text not in scores:
             scores[template.text] = score(template)
-            save()
+            if path is not None:
+                write_json(path, with_digest({**settings, "templates": compared(scores)}))
         report(f"{scores[template.text]:6.2f}  {template.text}")
         return scores[template.text]
 
-    save()
     return scored
 
 

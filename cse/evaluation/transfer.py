@@ -29,6 +29,7 @@ import numpy as np
 
 from cse.corpus.dialect import TEXT_NAMES
 from cse.corpus.lines import text_lines
+from cse.evaluation.metrics import numbered
 from cse.evaluation.tasks import LOGISTIC, Repeats, Task, TaskData
 
 if TYPE_CHECKING:
@@ -103,11 +104,12 @@ def features(encode: Encode, rows: Sequence[LabelledRow]) -> np.ndarray:
 
     Calls `encode` once, with each distinct text once.
     """
-    texts = list(dict.fromkeys(text for row in rows for text in row[1:]))
-    number_of = {text: number for number, text in enumerate(texts)}
-    vectors = encode(texts)
-    first, *second = (vectors[[number_of[text] for text in column]] for column in list(zip(*rows, strict=True))[1:])
-    return np.hstack([np.abs(first - second[0]), first * second[0]]) if second else first
+    texts, numbers = numbered([text for row in rows for text in row[1:]])
+    vectors = encode(texts)[numbers]
+    if len(vectors) == len(rows):
+        return vectors
+    first, second = vectors[::2], vectors[1::2]
+    return np.hstack([np.abs(first - second), first * second])
 
 
 def stratified(count: int) -> StratifiedKFold:

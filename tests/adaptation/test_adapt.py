@@ -26,6 +26,7 @@ from cse.adaptation.choice import candidates as candidates_of
 from cse.adaptation.choice import choose
 from cse.adaptation.facts import split
 from cse.adaptation.projection import fit_joined, fit_projection
+from cse.adaptation.workspace import Workspace
 from cse.corpus import Corpus
 from cse.evaluation.clustering import neighbour_values
 from cse.methods.method import Pooling as Pooled
@@ -303,6 +304,27 @@ def test_a_run_killed_between_stages_continues_to_the_same_report(table, bert_fo
     monkeypatch.setattr(Trial, "start", again)
     resumed = adapt(request(table, bert_folder), tmp_path / "out", resume=True)
     assert plain(resumed) == plain(whole)
+    assert not list(tmp_path.glob("*.partial"))
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_run_killed_in_its_training_trains_again_to_the_same_report(
+    table, bert_folder, tmp_path, monkeypatch, whole, finished
+):
+    def kill(*_: object) -> None:
+        raise Killed
+
+    begun = "training" if finished else "training.partial"
+    with monkeypatch.context() as patched:
+        if finished:
+            patched.setattr(candidates, "load", kill)
+        else:
+            left = property(lambda self: kill() if (self.work / begun).is_dir() else float("inf"))
+            patched.setattr(Workspace, "left", left)
+        with pytest.raises(Killed):
+            adapt(request(table, bert_folder), tmp_path / "out")
+    assert (tmp_path / "out.partial" / begun).is_dir()
+    assert plain(adapt(request(table, bert_folder), tmp_path / "out", resume=True)) == plain(whole)
     assert not list(tmp_path.glob("*.partial"))
 
 

@@ -10,7 +10,7 @@ from cse.analysis.duplicates import (
     members,
     near_duplicates,
     strongest_links,
-    threshold,
+    thresholds,
 )
 
 
@@ -97,7 +97,7 @@ def test_the_threshold_does_not_depend_on_how_many_texts_are_copies(copies, move
     rng = np.random.default_rng(3)
     vectors = rng.normal(size=(400, 64)) + 0.5
     near = vectors[:copies] + rng.normal(scale=0.1, size=(copies, 64))
-    alone, both = (threshold(rows, 99.999, seed=0) for rows in (vectors, np.concatenate([vectors, near])))
+    (alone,), (both,) = (thresholds(rows, [99.999], seed=0) for rows in (vectors, np.concatenate([vectors, near])))
     assert both == pytest.approx(alone, abs=moved)
     cosines = random_cosines(vectors)
     assert cosines[-1] < both < 0.95  # above all random pairs, below every copy's cosine

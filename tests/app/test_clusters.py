@@ -18,7 +18,7 @@ from conftest import WORDS
 from given_corpus import GivenCorpus
 from page_state import KEY, put_table
 
-from cse.analysis.duplicates import threshold
+from cse.analysis.duplicates import thresholds
 from cse.app.files import figure
 from cse.app.html import LIGHT
 from cse.app.models.naming import title
@@ -322,7 +322,7 @@ def test_groups_come_by_certainty_exact_ones_apart_and_a_rejected_one_keeps_its_
     pairs = distinct * (distinct - 1) / 2
     assert frame.attrs["expected"] == pytest.approx(pairs * 10**-3.7)
     assert frame.attrs["cosine"] == pytest.approx(
-        threshold(unit[[TEXTS.index(text) for text in dict.fromkeys(TEXTS)]], percentile_of(3.7), seed=42)
+        thresholds(unit[[TEXTS.index(text) for text in dict.fromkeys(TEXTS)]], [percentile_of(3.7)], seed=42)[0]
     )
     gone = int((~frame["kept"]).sum())
     assert f"{gone} of 174 texts would go" in asked.says(frame)

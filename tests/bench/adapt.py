@@ -102,9 +102,7 @@ def measure(
 
 def joined(encoder: Encoder) -> Read:
     """Return what encodes texts by the two readings that `adapt` joins."""
-    both = joined_reading(encoder)
-    assert both is not None
-    return reader(both)
+    return reader(joined_reading(encoder)[0])
 
 
 def reader(*encoders: Encoder) -> Read:

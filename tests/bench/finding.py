@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cse.adaptation.adapt import AdaptRequest, tried
-from cse.adaptation.candidates import STAGE_OF, Trial
+from cse.adaptation.candidates import OWN, STAGE_OF, Trial
 from cse.adaptation.choice import START, candidates, choose
 from cse.adaptation.projection import raw_vectors
 from cse.evaluation import retrieval
@@ -61,9 +61,8 @@ def encoding(
     """Return what encodes texts by a candidate of a trial; vectors before its layer are kept in `known`."""
     name, _, variant = candidate.partition(" ")
     stage = STAGE_OF.get(name, name)
-    encoder, vectors = trial.base(stage)[1], trial.own(stage)
-    if variant:
-        encoder, vectors = trial.readings(stage)[0], trial.vectors(stage)
+    model = trial.model(stage)
+    encoder, vectors = (model.joined, trial.vectors(stage)) if variant else (model.encoder, trial.vectors(stage, OWN))
     layer = trial.fitted(stage, variant) if variant else np.asarray
     rows = known.setdefault(f"{stage} {encoder.reading.pooling}", {
         **dict(zip(trial.fit, vectors.fit, strict=False)),  # not all that may be fitted on are encoded

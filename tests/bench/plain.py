@@ -22,7 +22,6 @@ from cse.encoder.devices import in_precision
 from cse.encoder.encoder import Encoder
 from cse.evaluation import geometry, sts
 from cse.evaluation.metrics import spearman
-from cse.evaluation.representations import token_access
 from cse.evaluation.reproduction import WORD_SENTENCES
 from cse.evaluation.results import TEMPLATES, provenance
 from cse.evaluation.tasks import TaskData, find_task
@@ -279,7 +278,7 @@ def _record(plan: Plan, row: Configuration, seed: int | None, settings: Settings
         score = dev_score(encoder, scored_pairs(plan.dev), final_period=True)
         return {"templates": {text: score(Template(text)) for text in TEMPLATES}}
     if row.name == STATIC_BIAS:
-        data = TaskData(plan.sts, tokens=token_access(encoder, 128))
+        data = TaskData(plan.sts, encoder=encoder)
         bias = geometry.units(data)["static-bias"](encoder.encode)
         removed = {name: bias[name] for name in geometry.REMOVAL_ROWS}
         return {"sts": {k: v for k, v in removed[geometry.REMOVAL_ROWS[-1]].items() if k != "average"},

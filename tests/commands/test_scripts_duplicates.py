@@ -11,7 +11,7 @@ from command_line import ran, refused, run
 from conftest import WORDS
 
 import cse
-from cse.analysis.duplicates import threshold
+from cse.analysis.duplicates import thresholds
 
 
 def made_texts() -> list[str]:
@@ -55,7 +55,8 @@ def test_the_kept_rows_and_groups_are_those_of_brute_force(bert_folder, file, tm
     outputs = ("--output", tmp_path / "kept.csv", "--groups", tmp_path / "groups.csv", "--json")
     done = ran("duplicates", file, "--model", bert_folder, "--percentile", percentile, *outputs)
     encode = cse.load(str(bert_folder)).encode
-    least = threshold(encode(list(dict.fromkeys(TEXTS)), normalize_embeddings=True), percentile, seed=42)
+    vectors = encode(list(dict.fromkeys(TEXTS)), normalize_embeddings=True)
+    (least,) = thresholds(vectors, [percentile], seed=42)
     expected = groups_by_brute_force(encode(TEXTS, normalize_embeddings=True), least)
     assert 10 < sum(len(group) > 1 for group in expected) < 100
     lines = (tmp_path / "kept.csv").read_text().splitlines()

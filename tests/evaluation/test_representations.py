@@ -1,13 +1,14 @@
-"""Eq. 3 against a loop over plain transformers' probabilities."""
+"""Eq. 3 against a loop over plain transformers' probabilities; whitening against its definition and scikit-learn."""
 
 import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
+from sklearn.decomposition import PCA
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import cse
-from cse.evaluation.representations import top_k_tokens
+from cse.evaluation.representations import Representation, fit_whitening, top_k_tokens, whitened
 
 K = 7
 
@@ -35,3 +36,29 @@ def test_a_sentence_is_its_likeliest_tokens_weighted_by_probability(backbone):
 def test_more_tokens_than_a_vocabulary_has_are_refused(bert_folder):
     with pytest.raises(ValueError, match="`k` is 10000; choose between 1 and"):
         top_k_tokens(cse.load(str(bert_folder), "prompt"), False, k=10_000)
+
+
+def correlated(count: int, width: int, seed: int = 0) -> np.ndarray:
+    """(count, width) float32 draws from one Gaussian with mixed scales and a mean."""
+    generator = np.random.default_rng(seed)
+    mixing = np.random.default_rng(99).normal(size=(width, width)) * np.geomspace(0.1, 3, width)
+    return (generator.normal(size=(count, width)) @ mixing + 5).astype(np.float32)
+
+
+def test_whitening_is_scikit_learns_but_for_signs():
+    vectors, others = correlated(200, 5), correlated(50, 5, seed=1)
+    expected = PCA(whiten=True).fit(vectors.astype(np.float64)).transform(others)
+    mean, matrix = fit_whitening(vectors)
+    np.testing.assert_allclose(np.abs((others - mean) @ matrix), np.abs(expected), atol=1e-3)
+
+
+def test_a_real_encoder_is_wrapped_and_its_own_numbers_count(bert_folder):
+    encoder = cse.load(str(bert_folder), "mean")
+    texts = [f"{first} and {second}" for first in SENTENCES for second in SENTENCES]
+    made = whitened(encoder, texts)
+    vectors = encoder.encode(texts)
+    np.testing.assert_allclose(made.encode(SENTENCES[:2], batch_size=1), made.encode(SENTENCES[:2]), atol=1e-3)
+    np.testing.assert_allclose(np.cov(made.encode(texts), rowvar=False), np.eye(made.encode(texts).shape[1]), atol=1e-3)
+    assert made.name == "bert-mean+whitening"
+    other = Representation("other", "1" * 12, lambda _, __: vectors)
+    assert whitened(other, texts).fingerprint != made.fingerprint

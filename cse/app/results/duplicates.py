@@ -179,7 +179,8 @@ class Duplicates(Result):
 
 def searched(texts: Sequence[str], vectors: np.ndarray, report: Report) -> NearDuplicates:
     """Return the near-duplicates of texts by their vectors (N, d)."""
-    from cse.analysis.duplicates import near_duplicates, numbered
+    from cse.analysis.duplicates import near_duplicates
+    from cse.evaluation.metrics import numbered
     from index import BuildSettings, VectorIndex
 
     distinct, rows = numbered(texts)
