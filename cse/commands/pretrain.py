@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import typer
 
 from cse.commands import cli
-
-if TYPE_CHECKING:
-    from cse.training.pretraining_data import CurveEntry, ResumeNote
-
 
 HEAD_SIZE = 64  # numbers of an attention head
 START, SHAPE, LEARNING, RUN = "Start", "Shape", "Learning", "Run"
@@ -62,7 +58,7 @@ def main(
     """
     from cse.corpus.formats import Options
     from cse.training.pretraining import pretrain
-    from cse.training.pretraining_data import PretrainConfig, PretrainRequest, Reading, is_table, read_table
+    from cse.training.pretraining_data import PretrainConfig, PretrainRequest
 
     if hidden > HEAD_SIZE and hidden % HEAD_SIZE:
         raise typer.BadParameter(f"--hidden is {hidden}; give a multiple of {HEAD_SIZE}, or less than {HEAD_SIZE}")
@@ -74,20 +70,14 @@ def main(
     request = PretrainRequest(
         corpus, output, config,
         init=init, blend=blend, resume=resume, overwrite=overwrite, eval_every=eval_every, precision=precision,
-        reading=Reading(column, Options.of(read or []), limit),
+        column=column, options=Options.of(read or []), limit=limit,
     )  # fmt: skip
 
-    def begin() -> None:
-        for path in corpus:
-            if is_table(path, request.reading):
-                cli.log(read_table(path, request.reading).understood())
-        cli.log(f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}")
-
-    def report(entry: CurveEntry | ResumeNote) -> None:
+    def report(entry: dict[str, Any]) -> None:
         scores = "  ".join(f"{name} {value}" for name, value in entry.items() if name != "step")
-        cli.log(str(entry["note"]) if "note" in entry else f"{entry['step']:>7}/{config.steps} steps  {scores}")
+        cli.log(entry["note"] if "note" in entry else f"{entry['step']:>7}/{config.steps} steps  {scores}")
 
-    record = pretrain(request, report, begin)
+    record = pretrain(request, report)
     if json_output:
         cli.print_json(record)
     else:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -26,18 +26,13 @@ from cse.errors import ArtefactError
 from cse.files.checksums import check_checksums, write_checksums
 from cse.files.replace import recover, sweep
 from cse.files.writing import check_folder, read_json, replacing, reserved, write_json
-from cse.methods.settings import SETTINGS
 from cse.methods.templates import PLAIN
 from cse.models.names import location, resolve_backbone
 from cse.training.pretraining_data import (
     MODEL_FOLDER,
-    NEW_VOCABULARY,
     BatchSampler,
-    PretrainConfig,
     PretrainRequest,
     TokenFile,
-    corpus_lines,
-    is_table,
     learning_rate,
     masked_inputs,
     masked_lm_loss,
@@ -60,77 +55,75 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from cse.training.pretraining_data import CurveEntry, HeldOutScores, LogWriter, PretrainingRecord, PretrainingState
-
+Report = Callable[[dict[str, Any]], object]
 REMAKE_CURE = "delete its folder to have it made again"
 
 
 @dataclass(frozen=True)
-class PretrainingSetup:
-    """The starting `model`, without dropout, its tokenizer, and the tokenised text to train and to validate on."""
+class Training:
+    """The objects that training steps use: the `model` on its device, the sampler of batches, the held-out text."""
 
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
-    train: TokenFile
+    accelerator: Accelerator
+    model: Any
+    optimizer: torch.optim.Optimizer
+    sampler: BatchSampler
     valid: TokenFile
 
 
-def prepare(request: PretrainRequest) -> PretrainingSetup:
-    """Tokenizer, tokenised corpus and starting model; those in the output folder from an earlier run are reused.
+def prepare(request: PretrainRequest) -> Training:
+    """A run before its first step; tokenizer and tokenised corpus of an earlier run in the output folder are reused.
 
     An `init` saved without a masked-LM head gets a new one. Raises ValueError if the corpus, the vocabulary or the
     settings do not fit, ArtefactError if `init` cannot be opened.
     """
-    if not request.init:
+    config, headless = request.config, False
+    if request.init:
+        model, tokenizer = load_backbone(location(request.init))
+        _blend(request, model, tokenizer)
+        headless = lacks_mlm_head(model)
+    else:
         tokenizer = _tokenizer(request)
-        train, valid = _tokenised(request, tokenizer)
-        return PretrainingSetup(new_model(request.config, tokenizer, train), tokenizer, train, valid)
-    model, tokenizer = load_backbone(location(request.init))
-    _blend(request, model, tokenizer)
-    headless = lacks_mlm_head(model)
-    train, valid = _tokenised(request, tokenizer)
-    if headless:
-        model = add_mlm_head(model, train)
+    corpus, valid = _tokenised(request, tokenizer)
+    if not request.init:
+        model = new_model(config, tokenizer, corpus)
+    elif headless:
+        model = add_mlm_head(model, corpus)
     set_dropout(model, 0.0)
-    freeze_lowest(model, request.config.frozen_layers)
-    return PretrainingSetup(model, tokenizer, train, valid)
+    freeze_lowest(model, config.frozen_layers)
+    accelerator = start_accelerator(request.precision)
+    learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.AdamW(
+        learned, lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay, fused=True
+    )
+    prepared, optimizer = accelerator.prepare(model.train(), optimizer)
+    model = accelerator.unwrap_model(prepared)
+    configure_for_device(model, accelerator.device)
+    return Training(accelerator, model, optimizer, BatchSampler(config, corpus, tokenizer, row_limit(model)), valid)
 
 
 def check_request(request: PretrainRequest) -> None:
-    """Raise ValueError for settings that are out of bounds or do not fit the `init`, and for an unreadable corpus.
+    """Raise ValueError for settings that do not fit the `init`, and for an unreadable corpus.
 
-    Only the first line of a corpus is read. Raises OSError for one that is missing.
+    Only the first line of a text file is read. Raises OSError for one that is missing.
     """
-    _check_settings(request)
-    if request.reading.column is not None and not any(is_table(path, request.reading) for path in request.corpora):
-        raise ValueError(
-            f"`column` is {request.reading.column!r}, but text files have no columns; leave it out or give a table"
-        )
-    for corpus in request.corpora:
-        next(corpus_lines(corpus, request.reading), None)
-
-
-def _check_settings(request: PretrainRequest) -> None:
     config = request.config
-    SETTINGS["seed"].check(config.seed)
-    if not 0 < config.learning_rate < math.inf:
-        raise ValueError(f"`learning_rate` is {config.learning_rate}; give a number above 0")
-    if config.hidden % config.heads:
-        raise ValueError(f"`hidden` is {config.hidden}, which {config.heads} heads cannot share; give a multiple")
     by_layer = config.blend_share if isinstance(config.blend_share, Sequence) else (config.blend_share,)
-    for name, shares in (("start_share", (config.start_share,)), ("blend_share", by_layer)):
-        for share in shares:
-            if not 0 <= share <= 1:
-                raise ValueError(f"`{name}` is {share}; give a share from 0 to 1")
+    if odd := [share for share in by_layer if not 0 <= share <= 1]:
+        raise ValueError(f"`blend_share` is {odd[0]}; give a share from 0 to 1")
+    of_init = {"frozen_layers": config.frozen_layers, "start_share": config.start_share, "blend": request.blend}
     if request.init:
         if config.untied:
             raise ValueError("`untied` is for a new model; an `init` keeps the decoder it has")
         if config.vocabulary is not None:
             raise ValueError("`vocabulary` is for a new model; an `init` keeps its word pieces")
-        return
-    of_init = {"frozen_layers": config.frozen_layers, "start_share": config.start_share, "blend": request.blend}
-    if unfit := [name for name, value in of_init.items() if value]:
+    elif unfit := [name for name, value in of_init.items() if value]:
         raise ValueError(f"`{unfit[0]}` needs a model to continue from; give an `init`")
+    if request.column is not None and not request.tables:
+        raise ValueError(
+            f"`column` is {request.column!r}, but text files have no columns; leave it out or give a table"
+        )
+    for lines in request.lines():
+        next(lines, None)
 
 
 def _blend(request: PretrainRequest, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -138,11 +131,9 @@ def _blend(request: PretrainRequest, model: PreTrainedModel, tokenizer: PreTrain
     if not request.blend:
         return
     other, its_tokenizer = load_backbone(location(request.blend))
-    tensors, own = backbone_tensors(other), backbone_tensors(model)
-    same_shape = {name: tensor.shape for name, tensor in tensors.items()} == {
-        name: tensor.shape for name, tensor in own.items()
-    }
-    if not same_shape or its_tokenizer.get_vocab() != tokenizer.get_vocab():
+    tensors = backbone_tensors(other)
+    theirs, own = ({name: tensor.shape for name, tensor in of.items()} for of in (tensors, backbone_tensors(model)))
+    if theirs != own or its_tokenizer.get_vocab() != tokenizer.get_vocab():
         raise ArtefactError(
             f"{request.blend} cannot be averaged into {request.init}: it has another shape or other word pieces; give "
             "one trained from the same model"
@@ -162,7 +153,7 @@ def _tokenizer(request: PretrainRequest) -> PreTrainedTokenizerBase:
     if saved.is_dir():
         check_checksums(saved, REMAKE_CURE)
         return AutoTokenizer.from_pretrained(saved)
-    tokenizer = train_tokenizer(request.corpora, request.config.vocabulary or NEW_VOCABULARY, request.reading)
+    tokenizer = train_tokenizer(request)
     with replacing(saved) as folder:
         tokenizer.save_pretrained(folder)
         write_checksums(folder)
@@ -177,7 +168,7 @@ def _tokenised(request: PretrainRequest, tokenizer: PreTrainedTokenizerBase) -> 
     folder = request.output / "corpus"
     recover(folder)
     if not folder.is_dir():
-        tokenise(request.corpora, tokenizer, folder, request.reading)
+        tokenise(request, tokenizer, folder)
     check_checksums(folder, REMAKE_CURE)
     return TokenFile.open(folder, "train"), TokenFile.open(folder, "valid")
 
@@ -189,7 +180,7 @@ SAVED_DROPOUT = 0.1  # BERT's; contrastive training needs the noise
 LOADER_KEYS = ("is_local", "local_files_only")  # set by transformers in a tokenizer read from a folder
 
 
-def reserve_output(request: PretrainRequest, report: LogWriter) -> bool:
+def reserve_output(request: PretrainRequest, report: Report) -> bool:
     """Prepare `request.output` for this text and vocabulary; True if the run continues from a saved state.
 
     Raises ValueError if the folder holds something else, a finished run to resume, or a run that is neither resumed nor
@@ -242,9 +233,7 @@ def _finished(request: PretrainRequest) -> bool:
     return same and saved.get("step") == request.config.steps
 
 
-def save_model(
-    request: PretrainRequest, model: Any, tokenizer: PreTrainedTokenizerBase, record: PretrainingRecord
-) -> None:
+def save_model(request: PretrainRequest, model: Any, tokenizer: PreTrainedTokenizerBase, record: object) -> None:
     """Write the model in float16, its tokenizer and the record to `output / "model"`, replacing an earlier one.
 
     Raises ValueError, and keeps the earlier one, for a weight that is not finite.
@@ -270,26 +259,16 @@ EVAL_LENGTH = 64  # tokens of a row
 EVAL_BATCH = 64  # rows
 
 
-@dataclass(frozen=True)
-class Training:
-    """The objects that training steps use."""
-
-    config: PretrainConfig
-    accelerator: Accelerator
-    model: Any
-    optimizer: torch.optim.Optimizer
-    sampler: BatchSampler
-
-
-def pretrain(
-    request: PretrainRequest, report: LogWriter = lambda entry: None, begin: Callable[[], object] = lambda: None
-) -> PretrainingRecord:
+def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> dict[str, Any]:
     """Pretrain, write a model folder to `output / "model"` and return its record, which is saved in it.
 
-    `begin` is called when the request and the output folder are checked, before the text is tokenised; `report` gets
-    one entry per evaluation, and a note if a resumed run has no saved state. Raises ValueError, or its subclass
-    ArtefactError, if the corpora, the output folder or the settings do not fit, or the loss or the weights diverge;
-    OSError if a corpus is missing.
+    The record has `step`, `seconds`, the `recipe`, the `curve`, `before` (the record of the model that the run
+    continued from, or None), `device`, `model`, `torch`, and `averaged`, the scores of the saved model, if weights of
+    its start were averaged in. An entry of the curve is an evaluation after `step` steps over `tokens` tokens: the
+    `loss` of that step and the `held_out_loss` (nats), `held_out_accuracy` in [0, 1], `tokens_per_second` so far.
+    `report` gets these entries and, with `step` 0, notes: how tables were read, the length of the run, and if a resumed
+    run has no saved state. Raises ValueError, or its subclass ArtefactError, if the corpora, the output folder or the
+    settings do not fit, or the loss or the weights diverge; OSError if a corpus is missing.
     """
     from transformers.utils import logging
 
@@ -297,63 +276,41 @@ def pretrain(
     logging.disable_progress_bar()
     init, blend = (None if name is None else resolve_backbone(name).name for name in (request.init, request.blend))
     request = replace(request, output=Path(request.output), init=init, blend=blend)
+    config, share = request.config, request.config.start_share
     check_folder(request.output)
     with reserved(request.output):
         check_request(request)
         resumed = reserve_output(request, report)
-        begin()
-        earlier, share = Path(location(request.init or "")) / PRETRAINING_RECORD, request.config.start_share
-        before = cast("PretrainingRecord", read_json(earlier)) if request.init and earlier.is_file() else None
+        length = f"{config.steps} steps of {config.batch_tokens} tokens; results go to {request.output}"
+        for note in (*(table.understood() for table in request.tables), length):
+            report({"step": 0, "note": note})
+        earlier = Path(location(init or "")) / PRETRAINING_RECORD
+        before = read_json(earlier) if init and earlier.is_file() else None
         fresh = all(path.name == SOURCE_RECORD for path in _output_entries(request.output))
         try:
-            setup = prepare(request)
+            training = prepare(request)
         except ValueError:
             if fresh:  # remove what a refused run wrote
                 shutil.rmtree(request.output, ignore_errors=True)
             raise
-        start = (
-            {name: tensor.detach().clone() for name, tensor in backbone_tensors(setup.model).items()} if share else {}
-        )
-        training = start_training(request, setup)
-        state: PretrainingState = {"step": 0, "curve": [], "recipe": request.recipe(), "seconds": 0.0}
+        model, tokenizer = training.model, training.sampler.tokenizer
+        start = {name: tensor.detach().clone() for name, tensor in backbone_tensors(model).items()} if share else {}
+        state: dict[str, Any] = {"step": 0, "curve": [], "recipe": request.recipe(), "seconds": 0.0}
         if resumed:
-            learned = dict(training.model.named_parameters())
-            state = cast("PretrainingState", load_state(request.output, learned, training.optimizer, request.recipe()))
-        state = _run(request, training, setup.valid, state, report)
-        record: PretrainingRecord = {
-            **state,
-            "before": before,
-            "device": str(training.accelerator.device),
-            "model": describe(training.model),
-            "torch": torch.__version__,
-        }
+            state = load_state(request.output, dict(model.named_parameters()), training.optimizer, request.recipe())
+        state = _run(request, training, state, report)
+        device = str(training.accelerator.device)
+        record = {**state, "before": before, "device": device, "model": describe(model), "torch": torch.__version__}
         if share:
-            average_in(training.model, start, share)
+            average_in(model, start, share)
             with training.accelerator.autocast():
-                record["averaged"] = evaluate(training.model, setup.tokenizer, setup.valid)
+                record["averaged"] = evaluate(model, tokenizer, training.valid)
             _check_loss(record["averaged"]["held_out_loss"], record["step"])
-        save_model(request, training.model, setup.tokenizer, record)
+        save_model(request, model, tokenizer, record)
         return record
 
 
-def start_training(request: PretrainRequest, setup: PretrainingSetup) -> Training:
-    """The model on its device with its optimiser and batch sampler."""
-    config = request.config
-    accelerator = start_accelerator(request.precision)
-    learned = [parameter for parameter in setup.model.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.AdamW(
-        learned, lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay, fused=True
-    )
-    prepared, optimizer = accelerator.prepare(setup.model.train(), optimizer)
-    model = accelerator.unwrap_model(prepared)
-    configure_for_device(model, accelerator.device)
-    sampler = BatchSampler(config, setup.train, setup.tokenizer, row_limit(model))
-    return Training(config, accelerator, model, optimizer, sampler)
-
-
-def _run(
-    request: PretrainRequest, training: Training, valid: TokenFile, state: PretrainingState, report: LogWriter
-) -> PretrainingState:
+def _run(request: PretrainRequest, training: Training, state: dict[str, Any], report: Report) -> dict[str, Any]:
     """Take the remaining steps; every `eval_every` steps and at the end evaluate, save the state and report."""
     config = request.config
     started = time.perf_counter() - state["seconds"]
@@ -363,10 +320,10 @@ def _run(
         if done % request.eval_every and done != config.steps:
             continue
         with training.accelerator.autocast():
-            scores = evaluate(training.model, training.sampler.tokenizer, valid)
+            scores = evaluate(training.model, training.sampler.tokenizer, training.valid)
         seconds = time.perf_counter() - started
         tokens = done * config.batch_tokens
-        entry: CurveEntry = {
+        entry = {
             "step": done, "tokens": tokens, "loss": round(loss.item(), 4), **scores,
             "tokens_per_second": round(tokens / seconds),
         }  # fmt: skip
@@ -385,7 +342,7 @@ def _check_loss(loss: float, step: int) -> None:
 
 def take_step(training: Training, step: int) -> torch.Tensor:
     """Update the model on the batch of a step; return its masked-LM loss (nats, a scalar)."""
-    config, accelerator = training.config, training.accelerator
+    config, accelerator = training.sampler.config, training.accelerator
     for group in training.optimizer.param_groups:
         group["lr"] = learning_rate(config, step)
     batch = training.sampler.batch(step).to(accelerator.device)
@@ -403,7 +360,7 @@ def take_step(training: Training, step: int) -> torch.Tensor:
     return total
 
 
-def evaluate(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, valid: TokenFile) -> HeldOutScores:
+def evaluate(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, valid: TokenFile) -> dict[str, float]:
     """Held-out loss and accuracy over a fixed draw of rows and masks; leaves the model in training mode."""
     rng, generator = np.random.default_rng(0), torch.Generator().manual_seed(0)
     length = min(EVAL_LENGTH, len(valid.ids) + 2, row_limit(model))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from cse.corpus import formats
 from cse.corpus.corpus import Corpus
 from cse.corpus.formats import Options
 from cse.corpus.lines import text_lines
+from cse.corpus.source import Source
 from cse.encoder.backbone import mlm_head
 from cse.encoder.rows import TokenTemplate, plain_ids, render
 from cse.encoder.token_file import TokenFile
@@ -29,7 +30,6 @@ from cse.training.losses import mask_tokens
 if TYPE_CHECKING:
     from tokenizers import BertWordPieceTokenizer
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
-    from typing_extensions import NotRequired
 
 NEW_VOCABULARY = 12_000
 MODEL_FOLDER = "model"  # of a run's output
@@ -75,28 +75,11 @@ class PretrainConfig:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How corpora are read: the `column` of tables, with `options`, and the first `limit` lines or rows of each."""
-
-    column: str | None = None
-    options: Options = field(default_factory=Options)
-    limit: int | None = None
-
-    def changes(self) -> dict[str, object]:
-        """Return what is not read by default, as JSON values."""
-        options = {name: value for name, value in asdict(self.options).items() if value is not None}
-        values = {"column": self.column, "read": options or None, "limit": self.limit}
-        return {name: value for name, value in values.items() if value is not None}
-
-
-DEFAULT_READING = Reading()
-
-
-@dataclass(frozen=True)
 class PretrainRequest:
     """A pretraining run: `corpora`, text files of a sentence a line, tables or hub ids, to `output / MODEL_FOLDER`.
 
-    A table gives the texts of the column in `reading`, by default the one that its name or content shows.
+    A table gives the texts of its `column`, by default the one that its name or content shows; all corpora are read
+    with `options`, and of each the first `limit` lines or rows.
     `init` is a backbone to continue from, named as in `cse.load`, or None for a new model; a BERT saved without a
     masked-LM head gets a new one. `blend` is an encoder of the same shape and vocabulary, averaged into `init` first,
     below the head. `resume` continues a killed run from its last evaluation, `overwrite` starts it again.
@@ -113,13 +96,49 @@ class PretrainRequest:
     overwrite: bool = False
     eval_every: int = 500
     precision: str = "auto"
-    reading: Reading = field(default_factory=Reading)
+    column: str | None = None
+    options: Options = field(default_factory=Options)
+    limit: int | None = None
+
+    @cached_property
+    def sources(self) -> list[Source | Corpus]:
+        """Each corpus: lines of text, or a table, which is read once though its texts are read several times.
+
+        Raises ValueError for a file or column that cannot be read.
+        """
+
+        def opened(name: str) -> Source | Corpus:
+            source = None if formats.is_hub_id(name) else formats.read(name, self.options)
+            if source is not None and source.format == formats.TEXT:
+                return source
+            return Corpus.read(name, self.column, options=self.options, limit=self.limit)
+
+        return [opened(str(path)) for path in self.corpora]
+
+    @property
+    def tables(self) -> list[Corpus]:
+        """The corpora that are tables."""
+        return [source for source in self.sources if isinstance(source, Corpus)]
+
+    def lines(self) -> Iterator[Iterator[str]]:
+        """Yield the lines of each text file, empty ones too, or the texts of each table."""
+        for path, source in zip(self.corpora, self.sources, strict=True):
+            if isinstance(source, Corpus):
+                yield chain.from_iterable(block.sentences for block in source.blocks(LINES_PER_BATCH))
+            else:
+                yield islice(text_lines(path, encoding=source.encoding), self.limit)
+
+    def reading(self) -> dict[str, object]:
+        """How corpora are read where it is not by default, as JSON values."""
+        options = {name: value for name, value in asdict(self.options).items() if value is not None}
+        values = {"column": self.column, "read": options or None, "limit": self.limit}
+        return {name: value for name, value in values.items() if value is not None}
 
     def recipe(self) -> dict[str, object]:
         """Everything that decides the result, as JSON values: `config` and the names of `init`, `blend` and corpora."""
         start = {"init": _portable(self.init), "blend": _portable(self.blend)}
         names = [path.name for path in self.corpora]
-        recipe = {**asdict(self.config), **start, "corpora": names, **self.reading.changes()}  # older ones have none
+        recipe = {**asdict(self.config), **start, "corpora": names, **self.reading()}  # older ones have none
         return json.loads(json.dumps(recipe))
 
     def source(self) -> dict[str, object]:
@@ -127,22 +146,17 @@ class PretrainRequest:
 
         Files are recorded by name and digest, tables by their column too.
         """
-        column, changes = self.reading.column, self.reading.changes()
         texts = [
             [
                 path.name,
                 file_digest(path) if path.is_file() else "",
-                *([column] if is_table(path, self.reading) else []),
+                *([self.column] if isinstance(source, Corpus) else []),
             ]
-            for path in self.corpora
+            for path, source in zip(self.corpora, self.sources, strict=True)
         ]
-        rest = {name: value for name, value in changes.items() if name != "column"}
-        return {"texts": texts, "vocabulary": self.config.vocabulary, "init": self.init, **rest}
-
-
-def is_table(corpus: Path, reading: Reading) -> bool:
-    """True for a file or hub id that is read as a table, not as lines. Raises ValueError if it cannot be read."""
-    return formats.is_hub_id(str(corpus)) or formats.read(str(corpus), reading.options).format != formats.TEXT
+        reading = self.reading()
+        reading.pop("column", None)
+        return {"texts": texts, "vocabulary": self.config.vocabulary, "init": self.init, **reading}
 
 
 def _portable(name: str | None) -> str | None:
@@ -158,57 +172,6 @@ def learning_rate(config: PretrainConfig, step: int) -> float:
     return config.learning_rate * min((step + 1) / warm, (config.steps - step) / max(1, config.steps - warm))
 
 
-class HeldOutScores(TypedDict):
-    """Masked language modelling on held-out text: loss in nats, accuracy in [0, 1]."""
-
-    held_out_loss: float
-    held_out_accuracy: float
-
-
-@final
-class CurveEntry(HeldOutScores):
-    """An evaluation after `step` steps over `tokens` tokens: `loss` of that step (nats) and the speed so far."""
-
-    step: int
-    tokens: int
-    loss: float
-    tokens_per_second: int
-
-
-@final
-class ResumeNote(TypedDict):
-    """The report that a resumed run has no saved state and starts again at `step` 0."""
-
-    step: int
-    note: str
-
-
-LogWriter = Callable[[CurveEntry | ResumeNote], None]
-
-
-class PretrainingState(TypedDict):
-    """A run after `step` steps and `seconds`, as in `state/meta.json`; `recipe` is that of `PretrainRequest.recipe`."""
-
-    step: int
-    curve: list[CurveEntry]
-    recipe: dict[str, object]
-    seconds: float
-
-
-class PretrainingRecord(PretrainingState):
-    """A finished run, as in a model folder's `pretraining.json`.
-
-    `before` is the record of the model that the run continued from, or None; `device` is torch's name and `torch` its
-    version. `averaged` has the scores of the saved model if weights of its start were averaged in.
-    """
-
-    before: NotRequired[PretrainingRecord | None]
-    averaged: NotRequired[HeldOutScores]
-    device: str
-    model: dict[str, Any]
-    torch: str
-
-
 SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 HELD_OUT_EVERY = 100  # documents
 MIN_HELD_OUT_PIECES = 64  # word pieces
@@ -218,44 +181,19 @@ MAX_ALPHABET_CHARACTERS = 400  # characters
 CONTINUATION = "##"  # prefix of pieces inside a word
 
 
-def corpus_lines(corpus: Path, reading: Reading) -> Iterator[str]:
-    """Yield the lines of a text file, empty ones too, or the texts of a table.
-
-    Raises ValueError for a file or column that cannot be read.
-    """
-    source = None if formats.is_hub_id(str(corpus)) else formats.read(str(corpus), reading.options)
-    if source is not None and source.format == formats.TEXT:
-        yield from islice(text_lines(corpus, encoding=source.encoding), reading.limit)
-        return
-    for block in read_table(corpus, reading).blocks(LINES_PER_BATCH):
-        yield from block.sentences
-
-
-def read_table(corpus: Path, reading: Reading) -> Corpus:
-    """Return the table of a corpus; that of a hub id is streamed once, though its texts are read several times."""
-    stamp = (corpus.stat().st_mtime_ns, corpus.stat().st_size) if corpus.exists() else None
-    return _read_table(str(corpus), reading, stamp)
-
-
-@lru_cache(maxsize=8)
-def _read_table(name: str, reading: Reading, stamp: tuple[int, int] | None) -> Corpus:
-    return Corpus.read(name, reading.column, options=reading.options, limit=reading.limit)
-
-
-def train_tokenizer(
-    corpora: Sequence[Path], vocabulary: int, reading: Reading = DEFAULT_READING
-) -> PreTrainedTokenizerBase:
-    """An uncased WordPiece tokenizer learned from text files or tables; the same files give the same one.
+def train_tokenizer(request: PretrainRequest) -> PreTrainedTokenizerBase:
+    """An uncased WordPiece tokenizer learned from the corpora; the same files give the same one.
 
     Raises ValueError if the text does not support so many word pieces.
     """
     from tokenizers import BertWordPieceTokenizer
     from transformers import BertTokenizer
 
+    vocabulary = request.config.vocabulary or NEW_VOCABULARY
     trainer = BertWordPieceTokenizer(lowercase=True)
-    first, inside = _characters(corpora, trainer, reading)
+    first, inside = _characters(request, trainer)
     trainer.train_from_iterator(
-        _sentences(corpora, reading),
+        _sentences(request),
         vocab_size=vocabulary,
         min_frequency=2,
         special_tokens=[*SPECIAL_TOKENS, *(CONTINUATION + letter for letter in inside)],
@@ -265,7 +203,7 @@ def train_tokenizer(
     )
     learned = trainer.get_vocab()
     if len(learned) <= len(SPECIAL_TOKENS):
-        raise ValueError(f"{', '.join(map(str, corpora))}: no sentence in it; give other `corpora`")
+        raise ValueError(f"{', '.join(map(str, request.corpora))}: no sentence in it; give other `corpora`")
     if len(learned) < vocabulary:
         raise ValueError(
             f"the corpus supports only {len(learned)} word pieces; give a `vocabulary` of {len(learned)} or more text"
@@ -273,10 +211,8 @@ def train_tokenizer(
     return BertTokenizer(vocab=learned, do_lower_case=True)
 
 
-def _characters(
-    corpora: Sequence[Path], tokenizer: BertWordPieceTokenizer, reading: Reading
-) -> tuple[list[str], list[str]]:
-    """The commonest characters of text files, and those of them that occur inside words.
+def _characters(request: PretrainRequest, tokenizer: BertWordPieceTokenizer) -> tuple[list[str], list[str]]:
+    """The commonest characters of the corpora, and those of them that occur inside words.
 
     Given these, the trainer is deterministic: it would number other characters in the order of a hash table, which
     differs between runs, and break ties between merges by these numbers.
@@ -284,7 +220,7 @@ def _characters(
     counts: Counter[str] = Counter()
     inside: set[str] = set()
     normalise, split = tokenizer.normalizer.normalize_str, tokenizer.pre_tokenizer.pre_tokenize_str
-    for line in _sentences(corpora, reading):
+    for line in _sentences(request):
         for word, _ in split(normalise(line)):
             counts.update(word)
             inside.update(word[1:])
@@ -292,38 +228,35 @@ def _characters(
     return common, [letter for letter in common if letter in inside]
 
 
-def _sentences(corpora: Sequence[Path], reading: Reading) -> Iterator[str]:
+def _sentences(request: PretrainRequest) -> Iterator[str]:
     """The lines that are not empty, without words too long for WordPiece."""
-    for line in chain.from_iterable(corpus_lines(path, reading) for path in corpora):
+    for line in chain.from_iterable(request.lines()):
         words = line.split()
         short = [word for word in words if len(word) <= MAX_WORD_CHARACTERS]  # a megabyte would take the trainer hours
         if words:
             yield line if len(short) == len(words) else " ".join(short)
 
 
-def tokenise(
-    corpora: Sequence[Path], tokenizer: PreTrainedTokenizerBase, folder: Path, reading: Reading = DEFAULT_READING
-) -> None:
+def tokenise(request: PretrainRequest, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     """Write the ids and sentence starts of the corpora into `folder`; every 100th document of a file is held out.
 
     Documents are separated by empty lines; a table is one. If too little is held out so, the last hundredth of the
     sentences is.
     """
     with replacing(folder) as target:
-        batches = _split_batches(corpora, reading)
-        blocks = ((split, plain_ids(tokenizer, lines, special=True)) for split, lines in batches)
+        blocks = ((split, plain_ids(tokenizer, lines, special=True)) for split, lines in _split_batches(request))
         counts = TokenFile.write(target, ("train", "valid"), blocks, np.uint16)
         if counts["valid"] < MIN_HELD_OUT_PIECES:
             _hold_out_tail(target)
         write_checksums(target)
 
 
-def _split_batches(corpora: Sequence[Path], reading: Reading) -> Iterator[tuple[str, list[str]]]:
+def _split_batches(request: PretrainRequest) -> Iterator[tuple[str, list[str]]]:
     """Batches of sentences, each with the split ("train" or "valid") of its documents."""
     waiting: dict[str, list[str]] = {"train": [], "valid": []}
-    for path in corpora:
+    for lines in request.lines():
         document = 0
-        for line in corpus_lines(path, reading):
+        for line in lines:
             if not line.strip():
                 document += 1
                 continue
@@ -332,7 +265,7 @@ def _split_batches(corpora: Sequence[Path], reading: Reading) -> Iterator[tuple[
             if len(waiting[split]) == LINES_PER_BATCH:
                 yield split, waiting[split]
                 waiting[split] = []
-    yield from ((split, lines) for split, lines in waiting.items() if lines)
+    yield from ((split, batch) for split, batch in waiting.items() if batch)
 
 
 def _hold_out_tail(folder: Path) -> None:

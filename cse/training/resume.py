@@ -61,7 +61,7 @@ def save_state(
         write_checksums(folder)
 
 
-def check_resume(folder: Path, begun: bool, note: Callable[[str], None] = lambda line: None) -> bool:
+def check_resume(folder: Path, begun: bool, note: Callable[[str], object] = lambda line: None) -> bool:
     """True if the run to resume in `folder` has a saved state; otherwise it starts again, and `note` gets a line.
 
     Raises ArtefactError unless a run was `begun`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import mean
 from typing import Any
 
-from cse.training.pretraining import check_request, prepare, start_training, take_step
+from cse.training.pretraining import check_request, prepare, take_step
 from cse.training.pretraining_data import PretrainRequest
 from tests.bench.flops import step_rate, training_flops
 from tests.bench.timing import ROUNDS, interleaved
@@ -21,7 +21,7 @@ def measure_pretraining(request: PretrainRequest, steps: int = 8, rounds: int = 
     if steps < 1:
         raise ValueError(f"`steps` is {steps}; give at least 1")
     check_request(request)
-    training = start_training(request, prepare(request))
+    training = prepare(request)
 
     def take() -> float:
         return sum(take_step(training, step).item() for step in range(steps))

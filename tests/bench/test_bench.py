@@ -19,7 +19,6 @@ from transformers import AutoModelForMaskedLM
 
 import cse
 from cse.training.pretraining import prepare as prepare_pretraining
-from cse.training.pretraining import start_training
 from cse.training.pretraining_data import PretrainRequest
 from cse.training.pretraining_model import freeze_lowest
 from cse.training.run import TrainRequest, prepare
@@ -120,7 +119,7 @@ def test_the_rate_of_pretraining_is_that_of_all_tokens(tmp_path: Path, monkeypat
     speed = pretrain.measure_pretraining(request, steps=3, rounds=2)
     assert speed["rate"] == speed["slowest"] == speed["fastest"] == 3 * 64 / 2
     assert losses[0][0] > 3 * 3  # three steps' losses: nats of a model that knows nothing of 90 word pieces
-    model = start_training(request, prepare_pretraining(request)).model
+    model = prepare_pretraining(request).model
     flops = mean(training_flops(model, length) for length in (8, 16, 40))
     assert speed["share"] * speed["matrix_rate"] == pytest.approx(speed["rate"] * flops)
 

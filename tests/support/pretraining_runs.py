@@ -7,8 +7,8 @@ import numpy as np
 from conftest import SENTENCES, WORDS
 from transformers import AutoTokenizer
 
-from cse.training.pretraining import pretrain
-from cse.training.pretraining_data import LogWriter, PretrainConfig, PretrainingRecord, PretrainRequest, TokenFile
+from cse.training.pretraining import Report, pretrain
+from cse.training.pretraining_data import PretrainConfig, PretrainRequest, TokenFile
 
 CONFIG = PretrainConfig(
     vocabulary=90,
@@ -37,7 +37,7 @@ def curve(result: dict) -> list[float]:
     return [entry["held_out_loss"] for entry in result["curve"]]
 
 
-def kill_at(step: int) -> LogWriter:
+def kill_at(step: int) -> Report:
     """A report that ends the run at the evaluation of a step."""
 
     def report(entry: Any) -> None:
@@ -56,6 +56,6 @@ def repeated_sentences(bert_folder: str) -> TokenFile:
 
 
 def run_pretraining(
-    corpus: Path, output: Path, config: PretrainConfig, report: LogWriter = lambda entry: None, **options: Any
-) -> PretrainingRecord:
+    corpus: Path, output: Path, config: PretrainConfig, report: Report = lambda entry: None, **options: Any
+) -> dict[str, Any]:
     return pretrain(PretrainRequest([corpus], output, config, **options), report)

@@ -16,7 +16,6 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from cse.errors import ArtefactError
 from cse.training import pretraining
-from cse.training.pretraining_data import Reading
 
 
 @pytest.fixture
@@ -125,9 +124,9 @@ def test_a_table_is_read_by_its_column(corpus, tmp_path):
     table.write_text("number,said,again\n" + "".join(f'{row},"{line}",{line}\n' for row, line in enumerate(lines)))
     with pytest.raises(ValueError, match=r"table.csv: which column holds the texts\? Pass `column`, one of number"):
         run_pretraining(table, tmp_path / "out", CONFIG)
-    assert run_pretraining(table, tmp_path / "out", CONFIG, reading=Reading("said"))["recipe"]["column"] == "said"
+    assert run_pretraining(table, tmp_path / "out", CONFIG, column="said")["recipe"]["column"] == "said"
     with pytest.raises(ValueError, match="begun with other text"):
-        run_pretraining(table, tmp_path / "out", CONFIG, reading=Reading("again"), overwrite=True)
+        run_pretraining(table, tmp_path / "out", CONFIG, column="again", overwrite=True)
 
 
 @pytest.mark.parametrize(("weight", "message"), [(None, "the loss became nan at step 12"), (1e6, "in float16")])

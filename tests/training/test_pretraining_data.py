@@ -14,6 +14,7 @@ from cse.methods.templates import PLAIN
 from cse.training.pretraining_data import (
     IGNORED,
     BatchSampler,
+    PretrainRequest,
     TokenFile,
     masked_inputs,
     masked_lm_loss,
@@ -29,8 +30,9 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def test_every_hundredth_document_is_held_out_and_rows_begin_with_sentences(corpus, tmp_path):
-    tokenizer = train_tokenizer([corpus], 90)
-    tokenise([corpus], tokenizer, tmp_path / "tokens")
+    request = PretrainRequest([corpus], tmp_path / "out", CONFIG)
+    tokenizer = train_tokenizer(request)
+    tokenise(request, tokenizer, tmp_path / "tokens")
     train, valid = (TokenFile.open(tmp_path / "tokens", split) for split in ("train", "valid"))
     assert tokenizer.decode(valid.ids).count("rain rain rain") == 2
     assert "rain rain rain" not in tokenizer.decode(train.ids)
@@ -40,8 +42,9 @@ def test_every_hundredth_document_is_held_out_and_rows_begin_with_sentences(corp
         assert tuple(row[:3]) in starts
 
 
-def test_the_same_text_gives_the_same_vocabulary(corpus):
-    learned = [train_tokenizer([corpus], 60).get_vocab() for _ in range(4)]
+def test_the_same_text_gives_the_same_vocabulary(corpus, tmp_path):
+    request = PretrainRequest([corpus], tmp_path / "out", replace(CONFIG, vocabulary=60))
+    learned = [train_tokenizer(request).get_vocab() for _ in range(4)]
     assert all(pieces == learned[0] for pieces in learned)
     assert len(learned[0]) == 60
 

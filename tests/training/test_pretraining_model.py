@@ -11,7 +11,7 @@ from pretraining_runs import run_pretraining, write_corpus
 from transformers import AutoModel, AutoTokenizer
 
 from cse.encoder.backbone import load_backbone, mlm_head
-from cse.training.pretraining import PretrainingSetup, evaluate, prepare
+from cse.training.pretraining import Training, evaluate, prepare
 from cse.training.pretraining_data import PretrainRequest, TokenFile
 
 CONFIG = replace(NEW, vocabulary=None)  # a model that is given keeps its pieces
@@ -34,7 +34,7 @@ def encoder(bert_folder: str, tmp_path: Path) -> str:
     return save_encoder(bert_folder, tmp_path / "encoder")
 
 
-def prepared(corpus: Path, output: Path, init: str) -> PretrainingSetup:
+def prepared(corpus: Path, output: Path, init: str) -> Training:
     output.mkdir()
     return prepare(PretrainRequest([corpus], output, CONFIG, init=init))
 
@@ -46,7 +46,7 @@ def test_an_encoder_without_head_keeps_its_weights_and_gets_unigram_logits(corpu
     assert kept.keys() == original.keys()
     assert all(torch.equal(kept[name], tensor) for name, tensor in original.items())
     head, width = model.cls.predictions, model.config.hidden_size
-    counts = np.array([np.sum(setup.train.ids == token) for token in range(model.config.vocab_size)]) + 0.5
+    counts = np.array([np.sum(setup.sampler.corpus.ids == token) for token in range(model.config.vocab_size)]) + 0.5
     np.testing.assert_allclose(head.bias.detach().numpy(), np.log(counts / counts.sum()), rtol=1e-5)
     assert torch.equal(head.transform.dense.weight, torch.eye(width))
     assert head.decoder.weight is model.get_input_embeddings().weight
