@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import typer
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from cse.corpus.corpus import Corpus
     from cse.encoder.shards import UnfinishedBuild
     from cse.models.names import ModelReference
-    from index import BuildSettings
     from index.manifest import Manifest
     from index.stores import Batches, Index, Location
 
@@ -103,20 +101,20 @@ def main(
         corpus = texts.name
         if not len(texts):
             raise ValueError(f"{corpus}: holds no sentence; give a corpus with text in it")
-        settings = BuildSettings(factory=factory or "Flat", corpus=corpus, seed=seed, smooth=smooth)
         if vectors is not None:
-            source = _encoded(vectors, texts, settings)
+            source = _encoded(vectors, texts)
         else:
             of_index = manifest_at(location) if append else None
             reference = resolve_recorded(of_index, model, pooling, family)
-            source = _encoding(reference, texts, batch_size, kept if resume else None, backend, of_index, settings)
+            source = _encoding(reference, texts, batch_size, kept if resume else None, backend, of_index)
+        settings = BuildSettings(factory=factory or "Flat", corpus=corpus, seed=seed, smooth=smooth, **source.model)
         with _progress("indexing") as bar:
             if append:
                 index = _extended(location, source, texts, corpus, bar)
             else:
-                store.check_factory(source.settings.factory, source.dimension)
+                store.check_factory(settings.factory, source.dimension)
                 report = lambda rows: bar.update(rows - bar.n)  # noqa: E731
-                index = store.build(source.batches, location, settings=source.settings, report=report)
+                index = store.build(source.batches, location, settings=settings, report=report)
     _show(location, index.manifest, json_output)
 
 
@@ -147,12 +145,12 @@ def _show(location: Location, manifest: Manifest, json_output: bool) -> None:
 
 
 class Source(NamedTuple):
-    """Texts with vectors of a `dimension`, the displayed name of their model, and what an index records of it."""
+    """Texts with vectors of a `dimension`, the displayed name of their model, and its settings in `BuildSettings`."""
 
     name: str
     dimension: int
     batches: Batches
-    settings: BuildSettings
+    model: dict[str, Any]
 
 
 def _encoding(
@@ -162,7 +160,6 @@ def _encoding(
     kept: UnfinishedBuild | None,
     backend: str,
     of_index: Manifest | None,
-    settings: BuildSettings,
 ) -> Source:
     """The texts encoded as documents: as those of the index that they are added to, else by the model's prompt."""
     from cse.models.loading import open_model
@@ -180,32 +177,30 @@ def _encoding(
         batches = encoded(
             texts, partial(encoder.encode, prompt=prompts[1], batch_size=batch_size, show_progress_bar=False)
         )
-    settings = replace(
-        settings, model=reference.name, pooling=reference.pooling, family=reference.family,
-        fingerprint=encoder.fingerprint, query_prompt=prompts[0], document_prompt=prompts[1],
-    )  # fmt: skip
-    return Source(encoder.name, encoder.dim, batches, settings)
+    model = {
+        "model": reference.name, "pooling": reference.pooling, "family": reference.family,
+        "fingerprint": encoder.fingerprint, "query_prompt": prompts[0], "document_prompt": prompts[1],
+    }  # fmt: skip
+    return Source(encoder.name, encoder.dim, batches, model)
 
 
-def _encoded(folder: Path, texts: Corpus, settings: BuildSettings) -> Source:
+def _encoded(folder: Path, texts: Corpus) -> Source:
     from cse.encoder.shards import read_plan, with_texts
 
     plan = read_plan(folder)
-    settings = replace(
-        settings, model=plan.model, pooling=plan.pooling, family=plan.family, fingerprint=plan.fingerprint,
-        query_prompt=plan.query_prompt, document_prompt=plan.document_prompt,
-    )  # fmt: skip
-    return Source(Path(plan.model).name, plan.dimension, with_texts(folder, texts), settings)
+    names = ("model", "pooling", "family", "fingerprint", "query_prompt", "document_prompt")
+    model = {name: getattr(plan, name) for name in names}
+    return Source(Path(plan.model).name, plan.dimension, with_texts(folder, texts), model)
 
 
 def _extended(location: Location, source: Source, texts: Corpus, corpus: str, bar: tqdm[NoReturn]) -> Index:
     """The index at `location` with the texts added, and saved. Raises ValueError if they were made otherwise."""
     from index.stores import manifest_at, open_at, store_of
 
-    index = open_at(location, source.settings.fingerprint, model=source.name)
+    index = open_at(location, source.model["fingerprint"], model=source.name)
     as_opened = index.manifest
     index.check_columns(texts)
-    prompts = source.settings.document_prompt, as_opened.document_prompt
+    prompts = source.model["document_prompt"], as_opened.document_prompt
     if prompts[0] != prompts[1]:
         theirs, own = ("the default prompt" if prompt is None else f"the prompt {prompt!r}" for prompt in prompts)
         raise ValueError(

@@ -9,12 +9,10 @@ import inspect
 import json
 import os
 import re
-import select
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -168,7 +166,8 @@ def command(function: Callable[..., None]) -> typer.Typer:
         except PermissionError as error:
             stop(error, BAD_DATA, not_permitted(error.filename) if error.filename else None)
         except (ValueError, OSError) as error:
-            if isinstance(error, BrokenPipeError) and _stdout_closed():
+            if isinstance(error, BrokenPipeError):  # the reader of stdout has closed it, as `| head` does
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(BROKEN_PIPE) from error
             stop(error, getattr(error, "exit_code", BAD_DATA))
         except KeyboardInterrupt as error:
@@ -185,19 +184,6 @@ def _name_flags(function: Callable[..., None]) -> None:
     for name, parameter in inspect.signature(function).parameters.items():
         if getattr(parameter.default, "default", None) is False and not parameter.default.param_decls:
             parameter.default.param_decls = (f"--{name.removesuffix('_output').replace('_', '-')}",)
-
-
-def _stdout_closed() -> bool:
-    """True if the reader of stdout has closed it, as `| head` does; further output is then discarded."""
-    try:
-        stdout, pipe = sys.stdout.fileno(), select.poll()
-    except (OSError, ValueError, AttributeError):  # no file, or Windows
-        return False
-    pipe.register(stdout, 0)
-    closed = any(events & select.POLLERR for _, events in pipe.poll(0))
-    if closed:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout)
-    return closed
 
 
 def _check_words(values: Iterable[Any]) -> None:
@@ -227,11 +213,7 @@ def with_flags(message: str, app: typer.Typer) -> str:
 
 def completing(values: Iterable[str]) -> Callable[[str], list[str]]:
     """A completion for the shell, which offers files where no value begins with the word typed so far."""
-
-    def complete(incomplete: str) -> list[str]:
-        return [value for value in values if value.startswith(incomplete)]
-
-    return complete
+    return lambda incomplete: [value for value in values if value.startswith(incomplete)]
 
 
 def choices(what: str, values: Iterable[str]) -> dict[str, Any]:
@@ -255,22 +237,13 @@ def check_outputs(source: str, **outputs: Path | None) -> None:
 
     Paths name one file by any spelling, and by links. None is no output.
     """
-    known = {"": Path(source)}
+    known = {os.path.realpath(source): "the file that is read"}
     for name, path in outputs.items():
         if path is None:
             continue
-        for other, other_path in known.items():
-            if same_file(path, other_path):
-                what = f"the file of `{other}`, too" if other else "the file that is read"
-                raise ValueError(f"{path}: is {what}; give `{name}` another file")
-        known[name] = path
-
-
-def same_file(one: Path, other: Path) -> bool:
-    """True if two paths name one file, whether it exists or not."""
-    if one.exists() and other.exists():
-        return one.samefile(other)
-    return os.path.realpath(one) == os.path.realpath(other)
+        if what := known.get(os.path.realpath(path)):
+            raise ValueError(f"{path}: is {what}; give `{name}` another file")
+        known[os.path.realpath(path)] = f"the file of `{name}`, too"
 
 
 def shortened(text: str, width: int) -> str:
@@ -338,10 +311,18 @@ def read_corpus(
     from cse.corpus.corpus import Corpus
     from cse.corpus.formats import Options
 
-    with _as_file(source) as path:
-        corpus = Corpus.read(path, column, labels, options=Options.of(read or []))
+    options = Options.of(read or [])
     if source == STDIN:
-        corpus = replace(corpus, name=STDIN_NAME)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / STDIN_NAME
+            with path.open("wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+            try:
+                corpus = replace(Corpus.read(path, column, labels, options=options), name=STDIN_NAME)
+            except ValueError as error:
+                raise ValueError(str(error).replace(str(path), STDIN_NAME)) from error
+    else:
+        corpus = Corpus.read(source, column, labels, options=options)
     if not quiet:
         log(corpus.understood())
     return corpus
@@ -353,19 +334,3 @@ def stdin_sentences() -> list[str]:
     if not sentences:
         raise ValueError(f"{STDIN_NAME}: no text in it; give a sentence a line")
     return sentences
-
-
-@contextmanager
-def _as_file(source: str) -> Iterator[str]:
-    """Yield a source: what is on standard input as a file, deleted afterwards, or `source`."""
-    if source != STDIN:
-        yield source
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / STDIN_NAME
-        with path.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        try:
-            yield str(path)
-        except ValueError as error:
-            raise ValueError(str(error).replace(str(path), STDIN_NAME)) from error

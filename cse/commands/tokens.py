@@ -51,10 +51,9 @@ def main(
     sentences = cli.stdin_sentences() if sentence == cli.STDIN else [sentence or ""]
     prompt = None if template is None else Template(template)
     encoder = cse.load(model, pooling, family=family, backend=backend)
-    shown: Any
+    shown: list[Any] = []
     lines: list[str] = []
     if corpus is not None:
-        shown = []
         for row, text in zip(corpus.rows.tolist(), corpus.texts, strict=True):
             before, after = (
                 [token for token, _ in encoder.top_tokens(text.strip(), k, denoised, prompt)]
@@ -64,7 +63,6 @@ def main(
             line = re.sub(r"[\t\r\n]+", " ", text)  # a line has three cells
             lines.append(f"{line}\t{' '.join(before)}\t{' '.join(after)}")
     else:
-        shown = []
         for text in sentences:
             likeliest = encoder.top_tokens(text, k, denoise, prompt)
             tokens = [{"token": token, "probability": share} for token, share in likeliest]

@@ -13,7 +13,8 @@ import typer
 from cse.commands import cli
 from cse.encoder.processes import together
 from cse.errors import command_line
-from cse.methods.catalogue import METHODS, SUPERVISED
+from cse.methods.catalogue import METHODS
+from cse.methods.presets import BUNDLED_ROW, preset
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS
 from cse.models.names import BUNDLED_NAMES
 from cse.training.tracking import TRACKERS, main_process
@@ -111,7 +112,10 @@ def main(
     settings = {name: value for name, value in locals().items() if name in SETTINGS}
     from cse.training.api import JobOptions, assemble, run_job
 
-    _check_method(method, supervised, settings)
+    with _usage_errors():
+        if method:
+            form, _ = preset(method, BUNDLED_ROW, supervised)
+            form.changed(**{name: settings[name] for name in METHOD_SETTINGS})
     for tracker in report_to or ():
         cli.check_choice("tracker", tracker, TRACKERS)
     options = JobOptions(output, resume, overwrite, storage, precision, report_to or ())
@@ -150,14 +154,6 @@ def main(
             shown["pushed"] = f"{push_to_hub}@{done.commit}"
     if main_process():
         cli.print_json(shown) if json_output else _show(shown)
-
-
-def _check_method(method: str | None, supervised: bool, settings: Mapping[str, Any]) -> None:
-    if method and supervised and method not in SUPERVISED:
-        raise typer.BadParameter(f"{method} has no supervised form; choose from {', '.join(SUPERVISED)}")
-    with _usage_errors():
-        if method:
-            METHODS[method].changed(**{name: settings[name] for name in METHOD_SETTINGS})
 
 
 @contextmanager

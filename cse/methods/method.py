@@ -171,7 +171,7 @@ class Method:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings that a run may change, by name (`cse.methods.settings.MethodSettings`); None: it has none."""
+        """The settings that a run may change, by name (`cse.methods.settings.METHOD_SETTINGS`); None: it has none."""
         names = {value: name for name, value in TRAINED_POOLINGS.items()}
         pooling = None if self.reading.template.prompts else names.get(self.reading.pooling)
         # Mean pooling has no head anyway; where one token is read, a run was told to leave it out.

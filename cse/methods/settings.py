@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import Field, asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from itertools import chain
 from typing import Any, get_type_hints
 
@@ -53,41 +53,15 @@ class TrainConfig:
 
 
 @dataclass(frozen=True)
-class MethodSettings:
-    """Settings of the `Method`; None keeps the method's own."""
-
-    prefix: int | None = _setting(None, "Prompt length of dcpcse; 4 to 16 by backbone.", 1)
-    mlm_weight: float | None = _setting(
-        None, "Initial weight of the decaying masked-LM loss; 0, or 0.1 for dcpcse on RoBERTa.", 0.0
-    )
-    pooling: str | None = _setting(
-        None,
-        "Source of the vector if the method has no prompt: cls or mean; default: what a sentence-transformers folder "
-        "records, else the method's.",
-        choices=tuple(TRAINED_POOLINGS),
-    )
-    head: bool | None = _setting(
-        None,
-        "Train with the linear layer and tanh over the vector (SimCSE's MLP); mean pooling has none; default: the "
-        "method's.",
-    )
-
-
-@dataclass(frozen=True)
 class Setting:
     """The values a setting takes: of type `kind`, from `least` to `most`, or one of `choices`."""
 
     name: str
     kind: type
     help: str
-    least: float
-    most: float
+    least: float = -math.inf
+    most: float = math.inf
     choices: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, declared: Field[Any]) -> Setting:
-        """The setting that a dataclass field declares."""
-        return cls(declared.name, KINDS[str(declared.type).removesuffix(" | None")], **declared.metadata)
 
     def check(self, value: Any) -> None:
         """Raise ValueError for a value of another type or out of bounds; None stands for the preset's."""
@@ -105,8 +79,30 @@ class Setting:
             raise ValueError(f"{self.name} is {value!r}; give at most {self.most}")
 
 
-METHOD_SETTINGS = tuple(setting.name for setting in fields(MethodSettings))
-SETTINGS = {setting.name: Setting.of(setting) for setting in (*fields(TrainConfig), *fields(MethodSettings))}
+METHOD_SETTINGS = {  # of the `Method`; None keeps the method's own
+    setting.name: setting
+    for setting in (
+        Setting("prefix", int, "Prompt length of dcpcse; 4 to 16 by backbone.", 1),
+        Setting(
+            "mlm_weight", float, "Initial weight of the decaying masked-LM loss; 0, or 0.1 for dcpcse on RoBERTa.", 0.0
+        ),
+        Setting(
+            "pooling", str,
+            "Source of the vector if the method has no prompt: cls or mean; default: what a sentence-transformers "
+            "folder records, else the method's.",
+            choices=tuple(TRAINED_POOLINGS),
+        ),
+        Setting(
+            "head", bool,
+            "Train with the linear layer and tanh over the vector (SimCSE's MLP); mean pooling has none; default: the "
+            "method's.",
+        ),
+    )
+}  # fmt: skip
+SETTINGS = {
+    declared.name: Setting(declared.name, KINDS[str(declared.type).removesuffix(" | None")], **declared.metadata)
+    for declared in fields(TrainConfig)
+} | METHOD_SETTINGS
 
 
 ENUMS: dict[str, Callable[[Any], Any]] = {
