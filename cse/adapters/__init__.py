@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,8 @@ def langchain(model: str | Encoder, **options: Any) -> EncoderEmbeddings:
     `encode`, such as `batch_size`, or `normalize_embeddings=False` for vectors as they are. Raises ImportError without
     langchain-core.
     """
-    from cse.adapters.langchain_embeddings import EncoderEmbeddings
+    with needing("langchain-core"):
+        from cse.adapters.langchain_embeddings import EncoderEmbeddings
 
     return EncoderEmbeddings(opened(model), {"normalize_embeddings": True, **options})
 
@@ -42,7 +44,8 @@ def documents(hits: Iterable[Hit]) -> list[Document]:
     Where a column has one of these two names, it is called cse_row or cse_score. Raises ImportError without
     langchain-core.
     """
-    from langchain_core.documents import Document
+    with needing("langchain-core"):
+        from langchain_core.documents import Document
 
     return [
         Document(
@@ -62,8 +65,9 @@ def mteb(model: str | Encoder, languages: Sequence[str] = ENGLISH) -> MTEBModel:
     `languages` (ISO 639-3 and script) are metadata only; the papers' models and the bundled ones are English. The
     revision in the metadata is the encoder's fingerprint, which distinguishes results. Raises ImportError without mteb.
     """
-    from mteb.models import ModelMeta
-    from mteb.models.model_meta import ScoringFunction
+    with needing("mteb"):
+        from mteb.models import ModelMeta
+        from mteb.models.model_meta import ScoringFunction
 
     encoder = opened(model)
     parts = PurePath(encoder.name).parts
@@ -122,3 +126,14 @@ def opened(model: str | Encoder) -> Encoder:
     from cse.models.loading import load
 
     return model if isinstance(model, Encoder) else load(model)
+
+
+@contextmanager
+def needing(package: str) -> Iterator[None]:
+    """Turn the absence of `package` in the block into a one-line ImportError that says what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != package.replace("-", "_"):
+            raise  # the package is installed, but one of its dependencies is not
+        raise ImportError(f"{package} is not installed; run `pip install {package}`") from error

@@ -286,6 +286,8 @@ def restorer(
         stay = data_of(event).get("stay")
         named = {field: value for field, value in address.items() if not isinstance(stay, list) or field not in stay}
         tab = str(address.get("tab"))
+        if "tab" in address and tab not in known:
+            gr.Warning(f"This address asks for {html.escape(tab[:60])}, which is no place of this page.")
         if back and tab not in known:
             tab = parts[0][0]
         chosen = restored(list(fields), list(fields.values()), named, back, shared.offered())
@@ -334,6 +336,7 @@ def refused(component: Any, text: str, value: Any) -> str:
     what = text if value == gr.skip() else ""
     if isinstance(component, gr.CheckboxGroup) and value != gr.skip():
         what = ", ".join(name for name in text.split(",") if name and name not in map(str, value))
+        return what and f"{what[:60]}, which is no model here"
     why = "which is not here"
     if isinstance(component, (gr.Slider, gr.Number)):
         why = (

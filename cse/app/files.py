@@ -235,6 +235,8 @@ def figure(answer: Answer, kind: str, millimetres: float = 160) -> bytes:
     config = {**LOOK, "font": "sans-serif", "axis": FONT, "header": FONT, "title": {"fontSize": 8}}
     config["legend"] = {**FONT, "columns": max(1, round(millimetres / MM_PER_ENTRY))}
     spec: dict[str, Any] = {**charts[0], "background": "white", "description": caption(answer)}
+    if "layer" in spec:  # a page is three times as wide as a column
+        spec["layer"] = [{**layer, "mark": smaller(layer["mark"])} for layer in spec["layer"]]
     spec["config"] = {**config, "text": {"fontSize": 8}}
     if spec.get("width") == "container":
         spec["width"] = millimetres * POINTS_PER_MM
@@ -246,6 +248,12 @@ def figure(answer: Answer, kind: str, millimetres: float = 160) -> bytes:
     if kind == "pdf":
         return bytes(vl_convert.vegalite_to_pdf(spec, **closed))
     return bytes(vl_convert.vegalite_to_png(spec, scale=4, **closed))
+
+
+def smaller(mark: Any) -> Any:
+    """Return the mark of a layer with thinner lines and smaller points, if it has any."""
+    sizes = {"size": 20, "strokeWidth": 1}
+    return {**mark, **{name: size for name, size in sizes.items() if name in mark}} if isinstance(mark, dict) else mark
 
 
 # Each form: the file's suffix and MIME type ("" for code that is shown), and the function that makes it.

@@ -49,7 +49,7 @@ def test_what_a_part_of_the_page_does_not_take_of_an_address_is_said_and_the_res
         most, models = gr.Slider(1, 50, 5, step=1, label="Results"), gr.CheckboxGroup(["a", "b"], label="Models")
     with pytest.warns(UserWarning, match="asks for 500 as the results, which goes from 1 to 50"):
         assert skipped(restored(["k"], [most], {"k": "500"}, back=False)[0])
-    with pytest.warns(UserWarning, match="asks for moon, x as the models, which is not here"):
+    with pytest.warns(UserWarning, match="asks for moon, x, which is no model here"):
         assert restored(["models"], [models], {"models": "a,moon,x"}, back=False) == [["a"]]
 
 

@@ -9,7 +9,7 @@ from cse.app.results.search import agreement
 def test_agreement_of_results() -> None:
     lists = {"simcse": [1, 2, 3], "conpvp": [1, 4, 5], "mine": [1, 2, 4]}
     assert agreement(lists) == (
-        "The models agree on the best sentence; 1 of 3 results are common to all. SimCSE and ConPVP have fewest in "
+        "The models agree on the best text; 1 of 3 results are common to all. SimCSE and ConPVP have fewest in "
         "common, 1."
     )
 

@@ -1,4 +1,4 @@
-"""Encoders as models of LangChain and MTEB, with those libraries."""
+"""Encoders as models of LangChain and MTEB, with those libraries, and what is said where one is missing."""
 
 import sys
 from pathlib import Path

@@ -79,7 +79,7 @@ class Attention(Result):
             parts.append(f"{title(name)} at {most['token']} ({percent(most['share'])}{prefix})")
         least = frame.groupby("model")[["layer", "head"]].max().min()
         beyond = [
-            f" There is no {name} {asked} in every model: the last one is shown."
+            f" Not every model has a {name} {asked}: its last one is shown."
             for name, asked in (("layer", self.layer), ("head", self.head)) if asked > least[name]
         ]  # fmt: skip
         return f"Most attention: {', '.join(parts)}. Attention does not tell which token matters.{''.join(beyond)}"

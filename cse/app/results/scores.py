@@ -21,6 +21,7 @@ from cse.errors import as_called, command_line
 from cse.evaluation.clustering import label_scores, neighbour_values
 from cse.evaluation.metrics import mean_difference
 from cse.evaluation.reproduction import shipped_ledger
+from cse.evaluation.results import AVERAGE
 from cse.evaluation.tasks import TASKS, find_task
 from cse.methods.catalogue import UNTRAINED as READINGS
 from cse.models.names import BACKBONE, START, canonical_name
@@ -75,7 +76,7 @@ class Scores(Result):
 
         `mark` is "best", "alike" (not significantly different from the best) or "", `apart` says that the best one is
         significantly so, all among the models of the table. `low` and `high` are empty where a single run leaves the
-        noise unknown. Where the visitor has chosen some of the models, other ones and untrained readings are left out.
+        noise unknown. Where the visitor has chosen some of the models, the others are left out.
         `attrs` has the task's `about`, `protocol` and `command`.
         """
         board = board_of(session.state, self.task)
@@ -97,7 +98,8 @@ class Scores(Result):
             return float("inf") if figure is None else figure.value if lower else -figure.value
 
         rows = []
-        shown = [label for label, name in names.items() if name in asked or (name not in own and own <= asked)]
+        others = {label for label, name in names.items() if name not in own and own <= asked}
+        shown = [label for label, row in board.rows.items() if row.pooling or label in others or names[label] in asked]
         for number in range(len(board.columns)):
             verdict = board.verdict(number, shown)
             for label in sorted(board.rows, key=rank):
@@ -115,6 +117,8 @@ class Scores(Result):
 
     def says(self, frame: pd.DataFrame) -> str:
         rows = frame[frame["column"] == frame["column"].iloc[0]]
+        if len(rows) < len(frame) and rows["column"].iloc[0] != AVERAGE:  # one set of several says little
+            return ""
         best, alike = (rows.loc[rows["mark"] == mark, "model"].map(title).tolist() for mark in ("best", "alike"))
         if not best:
             return ""
@@ -127,7 +131,8 @@ class Scores(Result):
         units = frame["unit"].unique()
         if len(units) != 1 or frame["lower_is_better"].any():
             return []
-        strongest = frame.loc[frame["untrained"] != "", "model"].head(1).tolist()
+        untrained = frame[frame["untrained"] != ""]
+        strongest = {*untrained["model"].head(1), *untrained.loc[untrained["mark"] == "best", "model"]}
         shown = frame[(frame["untrained"] == "") | frame["model"].isin(strongest)]
         names = list(shown["model"].unique())
         measures = frame["measure"].unique()
@@ -137,9 +142,10 @@ class Scores(Result):
                   "yOffset": {"field": "model", "sort": names, "scale": {"paddingOuter": 1.5}},
                   "color": by_model(names)}  # fmt: skip
         told = tips(model="Model", column="Set", value="Score#", low="from#", high="to#")
-        layers = intervals(across, "value", f"{unit}, with 95 % intervals", told)
-        height = 14 * len(names) * frame["column"].nunique() + 40
-        return [chart(shown, "Scores of each model by set, with 95 % intervals", height=height, layer=layers)]
+        known = ", with 95 % intervals" if shown["low"].notna().any() else ""
+        layers = intervals(across, "value", f"{unit}{known}", told)
+        height = max(14 * len(names), 20) * frame["column"].nunique() + 40
+        return [chart(shown, f"Scores of each model by set{known}", height=height, layer=layers)]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         columns, started = frame.drop_duplicates("column").to_dict("records"), set(frame["model"])
@@ -154,7 +160,8 @@ class Scores(Result):
         }
         return {
             "columns": columns, "lines": rows, "digits": digits, "marks": MARKS, **frame.attrs,
-            "marked": frame["mark"].any(),
+            "marked": {*frame["mark"]}, "apart": frame["apart"].any(),
+            "begun": frame["before"].notna().any() or any(name.endswith(BEFORE) for name in started),
             "terms": dict.fromkeys(name for column in columns for name in TERMS.get(column["score"], ())),
             "start": START, "before": BEFORE,
         }  # fmt: skip
