@@ -107,6 +107,10 @@ def check_request(request: PretrainRequest) -> None:
     Only the first line of a text file is read. Raises OSError for one that is missing.
     """
     config = request.config
+    if not 0 < config.learning_rate < math.inf:
+        raise ValueError(f"`learning_rate` is {config.learning_rate}; give a number above 0")
+    if config.hidden % config.heads:
+        raise ValueError(f"`hidden` is {config.hidden}, which {config.heads} heads cannot share; give a multiple")
     by_layer = config.blend_share if isinstance(config.blend_share, Sequence) else (config.blend_share,)
     if odd := [share for share in by_layer if not 0 <= share <= 1]:
         raise ValueError(f"`blend_share` is {odd[0]}; give a share from 0 to 1")
