@@ -56,16 +56,16 @@ def settings_page() -> Iterator[str]:
     """The blocks of the page of settings: the table that options, recipes and `cse.train` read."""
     from dataclasses import fields
 
-    from cse.methods.settings import SETTINGS, MethodSettings, TrainConfig
+    from cse.methods.settings import SETTINGS, TrainConfig
 
-    defaults = {each.name: each.default for each in (*fields(TrainConfig), *fields(MethodSettings))}
+    defaults = {declared.name: declared.default for declared in fields(TrainConfig)}  # of the method's own: None
     yield (
         "# Settings of a training run\n\nOptions of `train`, keys of a recipe and arguments of `cse.train` have these "
         "names. A method's preset for the backbone replaces the default."
     )
     yield table(
         ("setting", "type", "default", "bounds", "meaning"),
-        [(f"`{name}`", each.kind.__name__, f"`{defaults[name]}`", bounds(each), cell(each.help))
+        [(f"`{name}`", each.kind.__name__, f"`{defaults.get(name)}`", bounds(each), cell(each.help))
          for name, each in SETTINGS.items()],
     )  # fmt: skip
 

@@ -70,6 +70,7 @@ SUFFIXES = {
     ".xlsm": XLSX,
 }  # fmt: skip
 OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
+DOCUMENTS = {b"%PDF-": "a PDF", b"{\\rtf": "an RTF"}  # by their first bytes
 PARQUET_BATCH_ROWS = 1024  # its texts may be long, and are unpacked
 MAX_JSON_BYTES = 1 << 30  # of a document that is read as a whole
 MAX_WORKBOOK_BYTES = 1 << 30  # unpacked
@@ -184,6 +185,8 @@ def _format_of(path: Path, options: Options, encoding: Coding) -> str:
     start = head(path, 8192)
     if start.startswith(OLD_WORKBOOK):
         raise ValueError(f"{path}: is a workbook of the old format .xls; save it as .xlsx or .csv")
+    if document := next((kind for sign, kind in DOCUMENTS.items() if start.startswith(sign)), None):
+        raise ValueError(f"{path}: is {document} document, not a text file; save its text as .txt")
     if signed := next((kind for sign, kind in SIGNS.items() if start.startswith(sign)), None):
         return signed
     if options.delimiter or any(value is not None for value in (options.header, options.quotes, options.skip)):
@@ -207,6 +210,8 @@ def is_workbook(path: Path) -> bool:
         names = archive.namelist()
     if "mimetype" in names:
         raise ValueError(f"{path}: is an OpenDocument file; save it as .xlsx or .csv")
+    if "word/document.xml" in names:
+        raise ValueError(f"{path}: is a Word document, not a text file; save its text as .txt")
     return "xl/workbook.xml" in names
 
 

@@ -160,14 +160,14 @@ def _text_note(name: str, values: list[Any], condition: str) -> str:
     by_size = bool(BY_SIZE.search(condition)) and "cast" not in lower
     written = {value for value in values if isinstance(value, str)}
     texts = {value.strip() for value in written}
-    if "trim(" not in lower and (
-        twice := next((text for text in sorted(written - texts) if text.strip() in written), "")
-    ):
-        return f'{name!r} has cells such as {twice!r:.40} with blanks; trim("{name}") compares without them'
     asked = {match[0][1:-1] for match in QUOTED.finditer(condition)} & texts if "lower(" not in lower else set()
     same = {text.casefold() for text in asked}
     if same and (other := next((text for text in sorted(texts - asked) if text.casefold() in same), "")):
         return f'{name!r} has {other!r:.40}, too; lower("{name}") = {other.lower()!r:.40} meets any capitals'
+    if "trim(" not in lower and (
+        twice := next((text for text in sorted(written - texts) if text.strip() in written), "")
+    ):
+        return f'{name!r} has cells such as {twice!r:.40} with blanks; trim("{name}") compares without them'
     if BY_NULL.search(condition) and "" in texts and None not in values:
         return f"an empty cell of {name!r} is no NULL; write \"{name}\" = ''"
     dates = {text for text in texts if WHOLE_DATE.fullmatch(text) and not ORDERED_DATE.fullmatch(text)}

@@ -376,6 +376,7 @@ BAD_FILES = [
      r"which column holds the texts\? Pass `column`, one of title, body"),
     ("binary.xlsx", b"\x7fELF\0\1\2\3 a b c", r"is no \.xlsx file, or a damaged one; save it again"),
     ("binary.txt", b"\x7fELF\0\1\2\3 a b c", r"line 1 holds a NUL byte"),
+    ("paper.pdf", b"%PDF-1.4\n1 0 obj", r"is a PDF document, not a text file; save its text as .txt"),
     ("old.xls", b"\xd0\xcf\x11\xe0" + b"\0" * 600, r"workbook of the old format .xls; save it as .xlsx or .csv"),
     ("wide.csv", ",".join(f"c{n}" for n in range(3000)) + "\n" + "," * 2999 + "\n", "3,000 columns"),
     ("cell.csv", "id,text\n1,fine\n2," + "x" * 10_000_001 + "\n", "line 3"),
