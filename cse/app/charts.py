@@ -13,6 +13,7 @@ from cse.app.result import records
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"  # a name, never fetched
 GREY = "#888888"
+GREYS = (GREY, "#4a4f58", "#b5b9c2")  # of untrained readings, in their order
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]  # of the page
 LOOK = {  # room for labels, by the font that they have
     "font": ", ".join(FONTS),
@@ -38,14 +39,14 @@ def chart(
 
 def colours_of(names: Iterable[str]) -> dict[str, str]:
     """Return the colour of each model by its name: the palette's, a pale one before training, then those of others."""
-    own = iter(OWN * 8)
+    own, greys = iter(OWN * 8), iter(GREYS * 8)
     colours: dict[str, str] = {}
     for name in names:
         after = name.removesuffix(BEFORE)
         if after not in colours and after in MODELS:
             colours[after] = MODELS[after]
         elif after not in colours:
-            colours[after] = GREY if after.lower().startswith("untrained") else next(own, GREY)
+            colours[after] = next(greys if after.lower().startswith("untrained") else own, GREY)
     return {
         name: pale(colours[name.removesuffix(BEFORE)]) if name.endswith(BEFORE) else colours[name] for name in names
     }

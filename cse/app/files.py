@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -287,7 +288,8 @@ def file_of(answer: Answer, form: str, width: str, address: str) -> dict[str, An
             raise ValueError(NO_ROWS if answer.models else NO_ANSWER)
         suffix, kind, make = TABLES[form]
         content = make(answer, address)
-    name = f"{file_stem(answer.result.key, answer.corpus if answer.result.reads_corpus else '')}.{suffix}"
+    corpus = Path(answer.corpus_label.rpartition(" (")[0]).stem if answer.own else answer.corpus
+    name = f"{file_stem(answer.result.key, corpus if answer.result.reads_corpus else '')}.{suffix}"
     lacking = [] if suffix == "json" else list(answer.failed)
     if isinstance(content, bytes):
         return file_value(name, kind, base64.b64encode(content).decode(), lacking, notes)
