@@ -39,7 +39,7 @@ MM_PER_ENTRY, FACET_GAP = 40, 14  # of a legend; points between the panels of a 
 FONT = {"labelFontSize": 8, "titleFontSize": 8}  # points
 NO_ROWS = "The answer has no rows, so there is nothing to save."
 BOLD = re.compile(r"\*\*([^*]+)\*\*( ± [\d.]+)?")  # a cell of a sheet that is bold, its deviation not
-SCORE = re.compile(r"(\*\*)?[-+\u2212]?[\d.,]+(\*\*)?( ± [\d.]+)?|")
+SCORE = re.compile(r"(≈ )?(\*\*)?[-+\u2212]?[\d.,]+(\*\*)?( ± [\d.]+)?|")
 LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "`": r"\textasciigrave{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\char34{}", "[": "{[}", "*": "{*}",

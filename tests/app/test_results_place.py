@@ -82,7 +82,8 @@ def test_every_figure_has_its_deviation_its_interval_and_its_mark_and_the_best_c
 
 def test_a_score_is_bold_for_a_paper_only_where_it_is_significantly_better() -> None:
     level = shown({"sts": board(a=[60.0, 61.0, 62.0], b=[60.5, 60.6, 60.7], c=[50.0, 50.1, 50.2])}, "simcse")
-    assert "**" not in level.result.sheet(level.frame).to_csv()
+    assert level.result.sheet(level.frame)["average"].tolist() == ["61.00 ± 1.00", "≈ 60.60 ± 0.10", "50.10 ± 0.10"]
+    assert r"$\approx$ 60.60 $\pm$ 0.10" in as_latex(level)
     clear = shown({"sts": board(a=[60.0, 60.1], c=[50.0, 50.1])}, "simcse")
     assert clear.result.sheet(clear.frame)["average"].tolist() == ["**60.05** ± 0.07", "50.05 ± 0.07"]
     typeset = as_latex(clear)

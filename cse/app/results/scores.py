@@ -171,13 +171,18 @@ class Scores(Result):
         for row in frame.to_dict("records"):
             value = f"{row['value']:.3f}" if abs(row["value"]) < SMALL else f"{row['value']:.2f}"
             spread = printed_deviation(row["deviation"])
-            cells.append(f"**{value}**{spread}" if row["mark"] == "best" and row["apart"] else f"{value}{spread}")
+            bold = row["mark"] == "best" and row["apart"]
+            tied = "≈ " if row["mark"] == "alike" else ""
+            cells.append(f"**{value}**{spread}" if bold else f"{tied}{value}{spread}")
         shown = titled(frame).assign(cell=cells)
         table = shown.pivot(index="model", columns="column", values="cell").fillna("")
         return table.loc[shown["model"].unique(), shown["column"].unique()].reset_index()
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
-        return [frame.attrs["about"], frame.attrs["protocol"], START]
+        tied = (
+            ["≈: not significantly different from the best of the column."] if (frame["mark"] == "alike").any() else []
+        )
+        return [frame.attrs["about"], frame.attrs["protocol"], *tied, START]
 
 
 def printed_deviation(deviation: float | None) -> str:
