@@ -134,14 +134,14 @@ class Clusters:
         mark = frame.attrs["searched_by"]
         if placed not in ((), mark):
             session, asked, frame = self._near(0.0, model, *rest)
-        if placed != mark:
-            nines = frame.attrs["advised"]
         groups = html.hint("No near-duplicates at this strictness; move the slider towards loose.")
         if len(frame):
             groups = html.drawn("duplicates", "duplicates", **asked.view(frame))
         names = choices(column.name for column in session.columns)
-        chosen = gr.update(choices=names, value=frame.attrs["model"])
-        return [html.verdict(asked.says(frame)), groups, nines, chosen, mark]
+        # An answer that is late leaves what a visitor has moved or chosen since.
+        begun = {"value": frame.attrs["model"]} if placed != mark else {}
+        slider = frame.attrs["advised"] if placed != mark else gr.skip()
+        return [html.verdict(asked.says(frame)), groups, slider, gr.update(choices=names, **begun), mark]
 
     def reject(self, event: gr.EventData) -> str:
         """Return the rejected groups that the page sent."""
