@@ -73,10 +73,13 @@ def preview(path: str) -> Preview:
         if len(names) > 1 or source.header:
             seen = batch.slice(0, SAMPLE_ROWS)
             columns = {name: [str(value or "") for value in seen.column(name).to_pylist()] for name in names}
-            longest, *others = sorted(names, key=lambda name: -sum(map(len, columns[name])))
-            if text is None and others and prose(columns[longest]):  # such as mails beside their subjects
-                lengths = (sum(map(len, columns[name])) for name in (longest, others[0]))
-                text = longest if next(lengths) >= FAR_LONGER * next(lengths) else None
+            sizes = {name: sum(map(len, cells)) for name, cells in columns.items()}
+            longest, *others = sorted(names, key=lambda name: -sizes[name])
+            far = (
+                bool(others) and sizes[longest] >= FAR_LONGER * sizes[others[0]]
+            )  # such as mails beside their subjects
+            if text is None and far and prose(columns[longest]):
+                text = longest
             return Preview(names, rows[:SEEN], text, label_column(batch, text), text or longest)
         if source.format == formats.DELIMITED and text is None:
             return Preview(rows[0], rows[1:], proposed=rows[0][0])  # a single word may be a heading

@@ -175,7 +175,6 @@ def dial_sentence(points: pd.DataFrame, dial: float) -> str:
     own = f"This is the model that was {kind}."
     if not (row["chosen"] or row["judged"]):
         own = f"This is not the model that was {kind}. To look at one axis alone, change What for, and adapt again."
-    asked = (
-        "" if abs(row["dial"] - dial) < DIAL_STEP / 100 else f", the nearest to {printed('%g', dial)} that was tried"
-    )
-    return f"Dial {printed('%g', row['dial'])}{asked}: {', '.join(gains)}, in points over the start. {own}"
+    at, sought = (printed("%g", value) for value in (row["dial"], dial))
+    asked = "" if abs(row["dial"] - dial) < DIAL_STEP / 100 else f", the nearest to {sought} that was tried"
+    return f"Dial {at}{asked}: {', '.join(gains)}, in points over the start. {own}"

@@ -181,7 +181,7 @@ class Map(Result):
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
         chosen = f"; the {len(self.points):,} selected texts are dark" if self.points else ""
-        return [f"Maps of {listed(self.shown(frame))}, coloured by {self.colour or 'group'}{chosen}."]
+        return [f"Maps of {listed(self.shown(frame))}, coloured by {self.colour.strip() or 'group'}{chosen}."]
 
     def says(self, frame: pd.DataFrame) -> str:
         shares = {name: rows["same_topic"].iloc[0] for name, rows in by_models(frame).items()}

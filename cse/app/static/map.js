@@ -99,10 +99,11 @@ function byDisagreement() {
   return {names, of: () => both.map(same => most - same), ordered: true};
 }
 
-// Colour the points by the chosen colouring, or else the first: each has a key, a label and a function.
+// Colour the points by the chosen colouring, or else the first: each has a key, a label and a function. The title of a
+// column begins with no blank.
 function paint() {
   const all = [
-    ['', 'Group', () => ({names: props.value.groups, of: map => map.of, named: true, rounds: true})],
+    [' group', 'Group', () => ({names: props.value.groups, of: map => map.of, named: true, rounds: true})],
     ...columns.map(({title, names, of, missing, ordered}) => [
       title, title, () => ({names, of: () => of, named: !ordered, ordered, missing}),
     ]),
