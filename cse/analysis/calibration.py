@@ -20,8 +20,7 @@ from cse.vectors import unit_rows
 if TYPE_CHECKING:
     from cse.encoder.encoder import Encoder
 
-LOWEST, HIGHEST = -0.25, 1.0  # range of histograms
-BINS = 50
+BINS = 80  # of a histogram of cosines, from -1 to 1
 TAIL_FROM, TAIL_TO = 95.0, 99.0  # the percentiles between which `tail_cosine` reads the slope that it extrapolates
 
 
@@ -81,8 +80,8 @@ def displacement(cosine: float, reference: np.ndarray) -> float:
 
 
 def histogram(reference: np.ndarray) -> list[float]:
-    """The shares of `reference` in `BINS` equal bins from `LOWEST` to `HIGHEST`; values beyond are in the end bins."""
-    counts, _ = np.histogram(reference.clip(LOWEST, HIGHEST), BINS, (LOWEST, HIGHEST))
+    """The shares of the cosines of `reference` in `BINS` equal bins from -1 to 1."""
+    counts, _ = np.histogram(reference.clip(-1, 1), BINS, (-1, 1))
     return [round(count / len(reference), 4) for count in counts.tolist()]
 
 

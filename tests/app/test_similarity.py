@@ -1,5 +1,6 @@
 """The place Similarity: its numbers are those that numpy finds, and endpoint, page and first answer show the same."""
 
+import json
 import re
 import time
 from dataclasses import replace
@@ -11,9 +12,10 @@ from app_models import MARKUP, write_model
 from conftest import SENTENCES
 
 import cse
+from cse.analysis.calibration import histogram
 from cse.app.corpus.own import OwnCorpus
 from cse.app.models.naming import title
-from cse.app.results.similarity import Disagreements, Pairs, Similarity, among_random
+from cse.app.results.similarity import Disagreements, Pairs, Similarity, among_random, left_end
 from cse.app.results.words import Changes, Words
 from cse.app.show import answer, ask, page_html, read_first
 from cse.app.state import AppState, open_session, open_state
@@ -76,7 +78,21 @@ def test_the_figure_has_the_histograms_and_the_cosines_of_the_table(state):
     for line, shares in enumerate(answer.frame["histogram"]):
         bars = rows[(rows["line"] == line) & rows["cosine"].notna()]
         heights = line - bars["top"].to_numpy()
-        np.testing.assert_allclose(heights / heights.sum(), np.array(shares) / sum(shares), atol=1e-6)
+        np.testing.assert_allclose(heights / heights.sum(), np.array(shares)[-len(bars) :] / sum(shares), atol=1e-6)
+        assert sum(shares[: -len(bars)]) == 0
+
+
+@pytest.mark.parametrize(("low", "left"), [(-0.1, -0.25), (-0.26, -0.5), (-0.97, -1)])
+def test_the_axis_begins_where_the_lowest_random_pair_is(state, low, left):
+    answer = ask(state, Similarity, {})
+    answer.frame.at[0, "histogram"] = histogram(np.array([low, 0.5]))
+    assert left_end(answer.frame) == left
+    spec = json.dumps(answer.result.charts(answer.frame))
+    assert f'"domain": [{left}' in spec
+    row, _ = answer.result.view(answer.frame)["shown"][0]
+    corners = [[float(number) for number in corner.split(",")] for corner in row["outline"].split()]
+    top = next(x for x, y in corners if y < 30)  # where the first bar rises
+    assert left + (1 - left) * top / 100 <= low < left + (1 - left) * top / 100 + 0.03
 
 
 def test_what_a_model_cannot_read_is_noted_with_the_sentence(state):

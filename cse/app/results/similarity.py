@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cse.analysis.calibration import BINS, HIGHEST, LOWEST, normalised_ranks
+from cse.analysis.calibration import BINS, normalised_ranks
 from cse.app.charts import by_model, chart
 from cse.app.html import printed
 from cse.app.models.naming import title, with_starts
@@ -35,7 +35,8 @@ LESSONS = {
     "word order": "The same words, another meaning. A model that puts this pair high ignores their order.",
     "unrelated": "Nothing in common: this pair should lie among the random pairs.",
 }
-TICKS = (0.0, 0.5, 1.0)
+TICKS = (-0.5, 0.0, 0.5, 1.0)
+LEFT, STEP = -0.25, 0.25  # end of the axis of cosines, which goes on by steps where cosines are lower
 ROOM = 0.7  # of a line in the figure, which the highest bar takes
 HEIGHT = 26  # of the highest bar of a histogram, whose picture is 100 wide and 34 high
 LEAST_SENTENCES, MAX_SENTENCES = 2, 40
@@ -101,31 +102,32 @@ class Similarity(Result):
         return " ".join(part for part in (lesson, seen, moved) if part)
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        rows = {row["model"]: row for row in frame.to_dict("records")}
+        rows, left = {row["model"]: row for row in frame.to_dict("records")}, left_end(frame)
         for row in rows.values():
-            row |= {"outline": outline(row["histogram"]), "at": across(row["cosine"])}
-            row |= {"mean": across(row["random_mean"]), "spoken": among_random(row["percentile"])}
+            row |= {"outline": outline(row["histogram"], left), "at": across(row["cosine"], left)}
+            row |= {"mean": across(row["random_mean"], left), "spoken": among_random(row["percentile"])}
         return {
             "shown": [(rows[name], rows.get(start)) for name, start in with_starts(rows).items()],
-            "ticks": {tick: across(tick) for tick in TICKS},
+            "ticks": {tick: across(tick, left) for tick in TICKS if tick >= left},
         }
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:  # for files alone: the page has them in its table
         names = list(frame["model"].unique())
-        edges, rows = np.linspace(LOWEST, HIGHEST, BINS + 1), []
+        edges, rows, left = np.linspace(-1, 1, BINS + 1), [], left_end(frame)
         for line, (name, shares, cosine, place) in enumerate(
             frame[["model", "histogram", "cosine", "percentile"]].itertuples(index=False)
         ):
-            highest = max(shares) or 1.0
+            highest = max(shares)
             rows += [
                 {"model": name, "line": line, "cosine": middle, "top": line - ROOM * share / highest}
                 for middle, share in zip((edges[:-1] + edges[1:]) / 2, shares, strict=True)
+                if middle > left
             ]
             rows.append({"model": name, "line": line, "pair": cosine, "top": line - ROOM,
                          "said": f"{cosine:.2f}, {among_random(place)}"})  # fmt: skip
         titles = json.dumps([title(name) for name in names])
         axis = {"values": list(range(len(names))), "labelExpr": f"{titles}[datum.value]", "grid": False, "title": None}
-        x = {"type": "quantitative", "title": "cosine", "scale": {"domain": [LOWEST, HIGHEST]}}
+        x = {"type": "quantitative", "title": "cosine", "scale": {"domain": [left, 1]}}
         down = {"domain": [len(names) - 0.9, -1], "nice": False}
         y = {"field": "top", "type": "quantitative", "axis": axis, "scale": down}
         colour = by_model(names, legend=False)
@@ -150,20 +152,25 @@ class Similarity(Result):
         return dict(zip(frame["model"], frame["cosine"].tolist(), strict=True)) if len(frame) else {}
 
 
-def outline(shares: Sequence[float]) -> str:
-    """Return the corners of a histogram as SVG has them; all histograms are of one height."""
-    highest, width = max(shares) or 1.0, 100 / len(shares)
-    corners = [
-        f"{edge * width:.2f},{30 - HEIGHT * share / highest:.2f}"
-        for bar, share in enumerate(shares)
-        for edge in (bar, bar + 1)
-    ]
-    return " ".join(["0,30", *corners, "100,30"])
+def left_end(frame: pd.DataFrame) -> float:
+    """Return where the axis of cosines begins, so that it has all pairs, the random ones and the two sentences."""
+    first = min(next(bar for bar, share in enumerate(shares) if share) for shares in frame["histogram"])
+    least = min(2 * first / BINS - 1, frame["cosine"].min())
+    return float(min(LEFT, STEP * np.floor(least / STEP)))
 
 
-def across(cosine: float) -> float:
-    """Return where a cosine is on the axis of histograms, 0 to 100."""
-    return round(100 * (min(max(cosine, LOWEST), HIGHEST) - LOWEST) / (HIGHEST - LOWEST), 2)
+def outline(shares: Sequence[float], left: float) -> str:
+    """Return the corners of a histogram from the cosine `left` on as SVG has them; all are of one height."""
+    highest, corners = max(shares), []
+    for bar, share in enumerate(shares):
+        edges = (across(2 * edge / BINS - 1, left) for edge in (bar, bar + 1))
+        corners += [f"{edge:.2f},{30 - HEIGHT * share / highest:.2f}" for edge in edges]
+    return " ".join(["0,30", *dict.fromkeys(corners), "100,30"])
+
+
+def across(cosine: float, left: float) -> float:
+    """Return where a cosine is on an axis from `left` to 1, as 0 to 100."""
+    return round(100 * min(max((cosine - left) / (1 - left), 0), 1), 2)
 
 
 def among_random(percentile: float) -> str:
