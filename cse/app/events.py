@@ -250,9 +250,10 @@ def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], sha
     """Write a tab's address when it is selected, on the triggers of its parts, and when a shared field is edited."""
     names = [*shared.fields, *(field for content in contents for field in content.names)]
     inputs = [*shared.fields.values(), *(component for content in contents for component in content.named())]
+    initial = [component.value for component in inputs]
 
     def script(method: str, **moment: bool) -> dict[str, Any]:
-        values = {"tab": name, "first": first, "names": names, "method": method, **moment}
+        values = {"tab": name, "first": first, "names": names, "initial": initial, "method": method, **moment}
         return {"js": f"(...values) => cse.write({json.dumps(values)}, values)", **HIDDEN}
 
     tab.select(None, inputs, None, **script("pushState", chosen=True))

@@ -29,6 +29,7 @@ FIRST_PLACE = "similarity"
 POLL = 1.0  # seconds between looks at an encoding
 MAX_CELL = 120  # characters shown of a cell
 NO_LABELS = "none"
+NO_FILE = (*[gr.update(visible=False, value=None)] * 2, "")  # no columns to choose, no first rows
 EXPLANATION = (
     f"Up to {MOST_TEXTS:,} texts: a text file with a text a line, or a table (.csv, .tsv, .jsonl, .json, .xlsx, "
     f".parquet), packed or not, of at most {MAX_FILE_BYTES // 2**20} MB. All its columns come along."
@@ -132,7 +133,9 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
         return mine, html.hint(f"{own.label}: {'; '.join(facts_of(own))}.")
 
     used = [said, lines, corpus, about]
-    upload = file.change(partial(uploaded, state), [file, chosen, key], [column, labels, rows, *used], **SILENT)
+    shown = [column, labels, rows]
+    changes = [file.upload, file.clear, file.delete]  # by the visitor; a removal empties the field, too
+    upload = gr.on(changes, partial(uploaded, state), [file, chosen, key], [*shown, *used], **SILENT)
     use_texts = use.click(partial(put_texts, state), [file, lines, column, labels, chosen, key], used, **SILENT)
     about.change(None, about, js=CLOSE, **HIDDEN)
     for event in (number.change, chosen.change):
@@ -140,7 +143,7 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     for event in (corpus.change, timer.tick, use_texts.success, upload.success, chosen.change):
         event(follow, [corpus, key, chosen], [bar, number, timer, remove], **QUICK)
     offered = [corpus, said, undo, undoable, about]
-    removed = remove.click(partial(put_aside, state), key, offered, **QUICK)
+    removed = remove.click(partial(put_aside, state), key, [*offered, file, *shown], **QUICK)
     removed.success(None, js=FOCUS_UNDO, **HIDDEN)
     undone = undo.click(partial(bring_back, state), key, offered, **QUICK)
     undoable.tick(lambda: ("", gr.update(visible=False), gr.Timer(active=False)), None, [said, undo, undoable], **QUICK)
@@ -155,7 +158,8 @@ def bar_html(state: AppState, corpus: str, models: Sequence[str], own: OwnCorpus
         label, status = (own.label, progress(own)) if own else ("Your texts", GONE)
     else:
         label, status = dict((key, label) for label, key in choices_of(state))[corpus], ""
-    ordered = [name for _, name in model_choices(state.models.columns) if name in models]
+    known = [name for _, name in model_choices(state.models.columns) if name in models]
+    ordered = [column.name for column in chosen_columns(state.models.columns, known)]
     styles = Markup(html.colour_styles(state.models.columns))
     demo = corpus == DEMO_KEY
     return html.drawn("top", "row", corpus=label, models=ordered, status=status, styles=styles, demo=demo)
@@ -205,20 +209,19 @@ def put_texts(
 
 def uploaded(state: AppState, path: str | None, models: list[str], key: str) -> tuple[Any, ...]:
     """Show the columns and first rows of a file, and use its texts at once where it is clear which column has them."""
-    fields: list[Any] = [gr.update(visible=False, value=None)] * 2
     if path is None:
-        return *fields, "", "", gr.skip(), gr.skip(), gr.skip()
+        return *NO_FILE, "", gr.skip(), gr.skip(), gr.skip()
     try:
         seen = preview(path)
     except ValueError as error:
-        return *fields, "", html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
+        return *NO_FILE, html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
     # A phone shows two columns: those of the texts and labels come first.
     chosen = [seen.columns.index(name) for name in (seen.proposed, seen.label) if name]
     order = [*dict.fromkeys([*chosen, *range(max(map(len, seen.rows), default=0))])]
     rows = [[row[at][:MAX_CELL] for at in order] for row in seen.rows]
     names = [seen.columns[at] for at in order] if seen.columns else []
     table = html.drawn("top", "first_rows", names=names, rows=rows)
-    labels = seen.label or NO_LABELS
+    labels, fields = seen.label or NO_LABELS, list(NO_FILE[:2])
     if seen.columns:
         fields = [
             gr.update(choices=choices, value=value, visible=True)
@@ -235,7 +238,8 @@ def put_aside(state: AppState, key: str) -> tuple[Any, ...]:
     own = state.own_corpora.set_aside(key, lambda: state.ballots.pop(key) if state.ballots.get(key) is ballot else None)
     said = "" if own is None else html.hint(f"{own.label} is removed; Undo brings it back for {UNDO} seconds.")
     chosen = gr.update(choices=choices_of(state), value=DEMO_KEY)
-    return chosen, said, gr.update(visible=own is not None), gr.Timer(active=own is not None), ""
+    undo = gr.update(visible=own is not None), gr.Timer(active=own is not None)
+    return chosen, said, *undo, "", None, *NO_FILE
 
 
 def bring_back(state: AppState, key: str) -> tuple[Any, ...]:

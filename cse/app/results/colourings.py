@@ -55,13 +55,14 @@ class Colouring(NamedTuple):
 def colourings(texts: pd.DataFrame, columns: Mapping[str, pd.Series]) -> list[Colouring]:
     """Return the colourings of a map's texts, by label, by those of the corpus's `columns` that repeat, and by length.
 
-    Cells of ids and titles do not repeat.
+    Cells of ids and titles do not repeat. Labels that are a column have its name.
     """
-    named = {} if texts["label"].isna().all() else {"Label": texts["label"]}
     shown = {
         name.strip(): cells.map(lambda cell: "" if plain(cell) is None else str(cell).strip())
         for name, cells in columns.items()
     }
+    labels = texts["label"]
+    named = {} if labels.isna().all() or any(map(labels.equals, shown.values())) else {"Label": labels}
     made = []
     for name, cells in {**named, **shown}.items():
         filled, ordered = cells[cells != ""], by_fifths(name, cells)

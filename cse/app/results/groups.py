@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SIGNS = "●■▲◆"  # the shapes of the points on the maps
 MAX_TEXTS, MAX_ELSEWHERE = 5, 3  # typical texts and odd ones; groups of another model
-MAX_SHOWN = 12  # texts that change most
+MAX_SHOWN = 6  # texts that change most
 OWN_COLUMNS = (  # of the changes
     "first", "second", "position", "row", "text", "shared", "of", "moved", "near_first", "near_second", "texts_first",
     "texts_second",

@@ -31,23 +31,30 @@ function opened() {
 // the address is further back. A tab that is not shown writes nothing. Gradio reports the first tab as chosen while it
 // draws the page, before the address is read. What is typed takes the entry of what was typed before it, but not of what
 // Enter asked for. In a lesson Back leads to the step before. From the press of a link until the tab is `filled` only
-// that is written: what is shown until then is what was there before.
-function write({tab, first, names, method, chosen, filled}, values) {
+// that is written: what is shown until then is what was there before. The models are always written, as another server
+// may begin with others, and a field that has its `initial` value is not; of a corpus other than the first it is, since
+// texts of that corpus would take the place of examples.
+function write({tab, first, names, initial, method, chosen, filled}, values) {
   const now = new URLSearchParams(location.search), query = new URLSearchParams({tab}), {pressed} = cse;
   if (chosen) Object.assign(cse, {tab, pressed: false});
   if (filled && now.get('tab') !== tab) return;
   if (!chosen && cse.filling !== Boolean(filled)) return;
   cse.filling = false;
   if (!window.cseOpened || cse.tab !== tab || (chosen && (!pressed || (now.get('tab') || first) === tab))) return;
-  const texts = values.map(value => String(value ?? ''));
-  names.forEach((name, place) => { if (texts[place].length <= MAX_CHARACTERS) query.set(name, texts[place]); });
+  const [texts, begun] = [values, initial].map(all => all.map(value => String(value ?? '')));
+  const unsaid = (name, place) => texts[place] === begun[place] && texts[0] === begun[0] && name !== 'models';
+  names.forEach((name, place) => {
+    if (texts[place].length <= MAX_CHARACTERS && !unsaid(name, place)) query.set(name, texts[place]);
+  });
   cse.cut = texts.some(text => text.length > MAX_CHARACTERS);
   KEPT.filter(name => now.has(name)).forEach(name => query.set(name, now.get(name)));
   const same = `${query}` === `${now}`, typed = method === 'replaceState' && !filled;
   if (typed && cse.entered) method = 'pushState';
   if (!chosen && !filled) cse.entered = !typed || (same && cse.entered);
-  if (!same) history[now.has('lesson') && !chosen ? 'replaceState' : method](null, '', `?${query}`);
+  if (!same) history[now.has('lesson') && !chosen ? 'replaceState' : method](null, '', address(query));
 }
+
+const address = query => `?${query}`.replaceAll('%2C', ',');  // commas part the models
 
 // Fill and run what the address names. An address that names nothing is not read: whatever happens later, Gradio goes
 // through all outputs of the events that a page had.
@@ -153,7 +160,7 @@ document.addEventListener('click', event => {
   const same = now.get('tab') === query.get('tab');  // the other fields of the place stay, in the address, too
   const stay = [...now.keys()].filter(name => !query.has(name) && (same || name === 'corpus'));
   stay.forEach(name => query.set(name, now.get(name)));
-  history.pushState(null, '', `?${query}`);
+  history.pushState(null, '', address(query));
   cse.filling = same;
   cse.fill(stay);
 });
