@@ -292,12 +292,11 @@ def restorer(
         if back and tab not in known:
             tab = parts[0][0]
         chosen = restored(list(fields), list(fields.values()), named, back, shared.offered())
-        filled = list(zip(fields.values(), chosen or (), strict=False))  # several parts may read a field
+        filled = list(zip(fields.values(), chosen, strict=True))  # several parts may read a field
         updates, runs = list[Any](), list[Any]()
         for name, content in parts:
             asked = back or any(field in address for field in content.names)
-            here = name == tab and asked and chosen is not None
-            values = restored(content.names, content.named(), named, back) if here else None
+            values = restored(content.names, content.named(), named, back) if name == tab and asked else None
             updates += [gr.skip()] * len(content.names) if values is None else values
             filled += zip(content.named(), values or (), strict=False)
             if content.names:
@@ -309,25 +308,23 @@ def restorer(
                 }
                 runs.append(gr.skip() if values is None else (next(NUMBERS), kept))
         selected = gr.Tabs(selected=tab) if tab in known else gr.skip()
-        return [selected, *(chosen or [gr.skip()] * len(fields)), *updates, *runs]
+        return [selected, *chosen, *updates, *runs]
 
     return restore
 
 
 def restored(
     names: Sequence[str], components: Sequence[Any], address: Mapping[str, str], back: bool, offered: Sequence[str] = ()
-) -> list[Any] | None:
+) -> list[Any]:
     """Return the values of components in the address; without one they stay, with `back` they get their initial ones.
 
-    Warns of what the address names and the components do not take; returns None if it is the value of a dropdown.
+    Warns of what the address names and the components do not take.
     """
     values = []
     for name, component in zip(names, components, strict=True):
         value = given(component, address[name], offered) if name in address else component.value if back else gr.skip()
         if name in address and (missing := refused(component, address[name], value)):
             gr.Warning(f"This address asks for {html.escape(missing)}.")
-            if isinstance(component, gr.Dropdown):
-                return None
         values.append(value)
     return values
 

@@ -84,14 +84,22 @@ def rows_where(
             odd = next((_quoted(name) for name in names if _named(name) != name), None)
             quotes = f" (in double quotes, as {odd}, where a name has blanks or is a word of SQL)" if odd else ""
             raise ValueError(
-                f"cannot read the condition {condition!r} ({error}); give one such as {_example(table)}, of the "
-                f"columns {', '.join(names[:40])}{quotes}"
+                f"cannot read the condition {condition!r} ({_reason(error, condition)}); give one such as "
+                f"{_example(table)}, of the columns {', '.join(names[:40])}{quotes}"
             ) from error
     for name in [name for name, (kind, _) in columns.items() if kind == "TEXT" and not picked]:
         held = Counter(value.strip() for value in columns[name][1] if isinstance(value, str) and value.strip())
         shown = ", ".join(repr(text[:EXAMPLE_CHARACTERS]) for text, _ in held.most_common(3))
         note(f"{name!r} holds texts, such as {shown or 'empty ones'}")
     return np.array([position for (position,) in picked], np.int64)
+
+
+def _reason(error: Exception, condition: str) -> str:
+    """Return SQLite's reason, which also reads the bracket that closes the condition, or a plainer one."""
+    if str(error).startswith("unrecognized token: \"'"):
+        return "a text has no quote at its end"
+    early = str(error) == "incomplete input" or str(error).startswith('near ")"')
+    return "it ends too early" if early and condition.count(")") <= condition.count("(") else str(error)
 
 
 def _example(table: pa.Table) -> str:

@@ -29,7 +29,7 @@ def test_a_value_of_the_address_is_taken_only_where_the_component_can_have_it():
     assert given(boxes, "1,4") == [1]
 
 
-def test_a_corpus_of_the_address_that_is_not_here_is_named_without_markup():
+def test_a_corpus_of_the_address_that_is_not_here_is_named_without_markup_and_the_rest_is_taken():
     with gr.Blocks():
         query = gr.Textbox("dogs")
     restore = restorer([("search", Linked(("q",), Run(print, (query, CORPUS), ()), ()))], Shared({"corpus": CORPUS}))
@@ -41,7 +41,8 @@ def test_a_corpus_of_the_address_that_is_not_here_is_named_without_markup():
     chosen, value, (_, kept) = opened(tab="search", q="cats", corpus="own")
     assert (chosen, value, kept) == ("own", "cats", {0: "cats", 1: "own"})
     with pytest.warns(UserWarning, match="This address asks for &lt;b&gt; as the corpus, which is not here"):
-        assert opened(tab="search", q="cats", corpus="<b>") == [None] * 3
+        chosen, value, (_, kept) = opened(tab="search", q="cats", corpus="<b>")
+    assert (chosen, value, kept) == (None, "cats", {0: "cats"}), "the rest is taken"
 
 
 def test_what_a_part_of_the_page_does_not_take_of_an_address_is_said_and_the_rest_is_taken():

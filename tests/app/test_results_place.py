@@ -102,6 +102,7 @@ def test_a_model_stands_beside_its_own_start() -> None:
     found = shown({"sts": scoreboard(made.results)}, "simcse")
     assert found.frame.iloc[0]["before"] == 51.0
     assert "before 51.00" in cells(page_html(found))[1][1]
+    assert found.result.sheet(found.frame).iloc[1].tolist()[:2] == ["SimCSE before training", "51.00"]
 
 
 def test_the_best_is_that_of_the_models_shown() -> None:

@@ -447,6 +447,10 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path, caplog):
     ):
         with pytest.raises(ValueError, match=r"cannot read the condition .* columns id, price, label, text"):
             rows_where(table, condition)
+    for condition, reason in (("price >", "it ends too early"), ("(price > 1", "it ends too early"),
+                              ("label = 'a", "a text has no quote at its end")):  # fmt: skip
+        with pytest.raises(ValueError, match=reason):
+            rows_where(table, condition)
     for condition in ("\"due dates\" > '2026'", 'label = "b"'):  # SQLite takes an unknown name in quotes for a text
         with pytest.raises(ValueError, match=r"no column is called .*; write a text in single quotes, or give one of"):
             rows_where(table, condition)

@@ -167,7 +167,11 @@ class Scores(Result):
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        cells = []
+        starts = frame[frame["before"].notna()]
+        starts = starts.assign(model=starts["model"] + BEFORE, value=starts["before"], deviation=None, mark="")
+        starts = starts[~starts["model"].isin(frame["model"])]  # which has a line of its own on the page
+        order = dict.fromkeys(name for model in frame["model"].unique() for name in (model, f"{model}{BEFORE}"))
+        frame, cells = pd.concat([frame, starts], ignore_index=True), []
         for row in frame.to_dict("records"):
             value = f"{row['value']:.3f}" if abs(row["value"]) < SMALL else f"{row['value']:.2f}"
             spread = printed_deviation(row["deviation"])
@@ -176,7 +180,8 @@ class Scores(Result):
             cells.append(f"**{value}**{spread}" if bold else f"{tied}{value}{spread}")
         shown = titled(frame).assign(cell=cells)
         table = shown.pivot(index="model", columns="column", values="cell").fillna("")
-        return table.loc[shown["model"].unique(), shown["column"].unique()].reset_index()
+        lines = [title(name) for name in order if name in set(frame["model"])]
+        return table.loc[lines, shown["column"].unique()].reset_index()
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
         tied = (
