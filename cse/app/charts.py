@@ -13,7 +13,7 @@ from cse.app.result import records
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"  # a name, never fetched
 GREY = "#888888"
-GREYS = (GREY, "#4a4f58", "#b5b9c2")  # of untrained readings, in their order
+GREYS = (GREY, "#a08c6a", "#5f7f8f")  # of untrained readings, in their order; seen on white and on black
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]  # of the page
 LOOK = {  # room for labels, by the font that they have
     "font": ", ".join(FONTS),

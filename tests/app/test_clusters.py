@@ -34,7 +34,7 @@ from cse.app.results import duplicates
 from cse.app.results.colourings import by_fifths
 from cse.app.results.duplicates import Duplicates, percentile_of, tables
 from cse.app.results.groups import Groups, Neighbours
-from cse.app.results.map import Map, titles_of
+from cse.app.results.map import Map, colourings_of, titles_of
 from cse.app.show import Answer, page_html, read_first
 from cse.app.state import AppState, Session, open_session, open_state
 from cse.app.validation import FieldError
@@ -231,6 +231,15 @@ def test_the_selection_has_all_columns_and_the_group_in_every_model(drawn) -> No
     assert table[["row", "text", "label"]].to_numpy().tolist() == [[3, TEXTS[2], ""], [8, TEXTS[7], "food"]]
     with pytest.raises(FieldError, match="A point must be a whole number from 0 to 8"):
         selected_rows([9], 9)
+
+
+def test_labels_that_are_a_column_stand_once_under_its_name(drawn) -> None:
+    with_table = drawn.assign(queue=[f" {label}" if label else None for label in drawn["label"]], stars="1")
+    assert [one.title for one in colourings_of(drawn)] == ["Label", "Length"]
+    assert [one.title for one in colourings_of(with_table)] == ["queue", "stars", "Length"]
+    assert list(selection(with_table, [2, 7]).columns)[:4] == ["row", "text", "queue", "stars"]
+    for frame in (drawn, with_table):
+        assert "Labels: food 1, 1 without" in selection_html(frame, [2, 7])
 
 
 def test_numbers_and_dates_of_a_column_are_coloured_in_order_by_fifths() -> None:

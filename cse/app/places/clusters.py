@@ -17,7 +17,7 @@ from cse.app.events import HIDDEN, LINKS, MAPS, QUICK, SILENT, Linked, Newest, g
 from cse.app.html import DARK, LIGHT, TINTS, colour_of, file_value, result, saved_file, script, settings
 from cse.app.models.naming import choices, title
 from cse.app.result import by_models, further_columns
-from cse.app.results.colourings import by_group
+from cse.app.results.colourings import by_group, is_column
 from cse.app.results.duplicates import LEAST, Duplicates, tables
 from cse.app.results.groups import Groups, Neighbours
 from cse.app.results.map import OWN_COLUMNS, Map, colourings_of, near_of, pair_of
@@ -317,7 +317,9 @@ def selection(frame: pd.DataFrame, points: Sequence[int]) -> pd.DataFrame:
     """Return the rows at these positions: row, text, label, the corpus's columns, and the group in each model."""
     models = by_models(frame)
     one = next(iter(models.values())).iloc[list(points)]
-    kept = ["row", "text", *([] if one["label"].isna().all() else ["label"]), *further_columns(frame, OWN_COLUMNS)]
+    further = further_columns(frame, OWN_COLUMNS)
+    labelled = one["label"].notna().any() and not is_column(one["label"], (one[name] for name in further))
+    kept = ["row", "text", *(["label"] if labelled else []), *further]
     groups = {f"group of {title(name)}": rows["name"].iloc[list(points)].to_numpy() for name, rows in models.items()}
     return one[kept].assign(**groups).reset_index(drop=True)
 
@@ -326,10 +328,11 @@ def selection_html(frame: pd.DataFrame, points: Sequence[int]) -> str:
     """Return the selected rows as a table, under the words that mark them among all texts and their labels."""
     from cse.analysis.topics import group_names
 
-    table, texts = selection(frame, points), next(iter(by_models(frame).values()))["text"].tolist()
+    table, one = selection(frame, points), next(iter(by_models(frame).values()))
+    texts, given = one["text"].tolist(), one["label"].iloc[list(points)]
     chosen = np.isin(np.arange(len(texts)), points).astype(int)
     words = group_names(texts, chosen, 8).words[1] if len(points) < len(texts) else []
-    counts = Counter(label for label in table.get("label", ()) if label)
+    counts = Counter(label for label in given if label)
     labels = counts.most_common(5)
     rows = list(zip(points, table.head(MAX_ROWS).itertuples(index=False, name=None), strict=False))
     return html.drawn(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -57,12 +57,8 @@ def colourings(texts: pd.DataFrame, columns: Mapping[str, pd.Series]) -> list[Co
 
     Cells of ids and titles do not repeat. Labels that are a column have its name.
     """
-    shown = {
-        name.strip(): cells.map(lambda cell: "" if plain(cell) is None else str(cell).strip())
-        for name, cells in columns.items()
-    }
-    labels = texts["label"]
-    named = {} if labels.isna().all() or any(map(labels.equals, shown.values())) else {"Label": labels}
+    shown, labels = {name.strip(): as_texts(cells) for name, cells in columns.items()}, texts["label"]
+    named = {"Label": labels} if labels.notna().any() and not is_column(labels, columns.values()) else {}
     made = []
     for name, cells in {**named, **shown}.items():
         filled, ordered = cells[cells != ""], by_fifths(name, cells)
@@ -70,6 +66,16 @@ def colourings(texts: pd.DataFrame, columns: Mapping[str, pd.Series]) -> list[Co
             made.append(ordered or by_frequency(name, cells.tolist()))
     lengths = by_fifths("Length", texts["text"].str.len().astype(str))
     return [*made, lengths] if lengths else made
+
+
+def as_texts(cells: pd.Series) -> pd.Series:
+    """Return the cells of a column as texts, "" for what is missing."""
+    return cells.map(lambda cell: "" if plain(cell) is None else str(cell).strip())
+
+
+def is_column(labels: pd.Series, columns: Iterable[pd.Series]) -> bool:
+    """True if one of the columns of a corpus has its labels."""
+    return any(as_texts(labels).equals(as_texts(cells)) for cells in columns)
 
 
 def by_frequency(title: str, labels: Sequence[str]) -> Colouring:
