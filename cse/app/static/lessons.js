@@ -100,7 +100,7 @@ function before(result, selector) {
 }
 
 // Open the fold of what a step shows and, once its tab is there, scroll to it: to its heading and fields, on a narrow
-// screen to an answered result itself. An answered result that waits for its button is asked for.
+// screen to an answered result itself if its fields are high. An answered result that waits for its button is asked for.
 function reach(step, tries = 80) {
   if (here() !== step || !tries) return;
   const {shows, told} = step.dataset, result = document.getElementById(shows);
@@ -112,7 +112,8 @@ function reach(step, tries = 80) {
   if (told && !result.textContent.trim()) before(result, '.cse-submit')?.querySelector('.cse-submit')?.click();
   const {top} = result.getBoundingClientRect();
   if (wide.matches && top > 0 && top < innerHeight * 0.7) return;
-  const target = wide.matches || !told ? before(result, '.cse-part-head, h2.cse-hidden') : result;
+  const head = before(result, '.cse-part-head, h2.cse-hidden');
+  const target = wide.matches || !told || top - head?.getBoundingClientRect().top < innerHeight / 4 ? head : result;
   const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth';
   (target || result).scrollIntoView({block: 'start', behavior});
 }
