@@ -36,8 +36,8 @@ SILENT: dict[str, Any] = {**HIDDEN, "show_progress": "hidden", "show_progress_on
 QUICK: dict[str, Any] = {**SILENT, "queue": False}  # without a model
 
 # Hidden and outside the tabs, whose content is not in the page until they are opened.
-HOOK = """cse.fill = (stay = []) => trigger('submit', {stay});
-window.addEventListener('popstate', () => trigger('select', {}));"""
+HOOK = """cse.fill = (stay = []) => { cse.wanted = ''; trigger('submit', {stay}); };
+window.addEventListener('popstate', () => { cse.wanted = ''; trigger('select', {}); });"""
 Whole = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 
@@ -217,9 +217,10 @@ def link(
     last: dict[str, Any] = {"trigger_mode": "always_last", **SILENT}
     hook = gr.HTML("", html_template="", js_on_load=HOOK, apply_default_css=False, visible="hidden")
     opened.then(None, js="() => cse.read()", **HIDDEN)
-    hook.select(restorer(parts, shared, back=True, whole=whole), None, filled, **last)
+    back = hook.select(restorer(parts, shared, back=True, whole=whole), None, filled, **last)
     fill = hook.submit(restorer(parts, shared, whole=whole), None, filled, **last)
-    fill.then(None, js="() => { window.cseOpened = true; }", **HIDDEN)
+    for event in (back, fill):
+        event.then(None, js="() => cse.filled()", **HIDDEN)
     for name, (tab, contents) in linked.items():
         write_on(tab, name, next(iter(linked)), contents, shared, fill)
 

@@ -191,6 +191,21 @@ def test_a_second_back_before_the_first_is_shown_leads_two_places_back(page):
     expect(page.get_by_role("tab", name="Tokens")).to_have_attribute("aria-selected", "true")
 
 
+def test_a_place_that_is_chosen_while_a_link_is_read_stays(page):
+    open_tab(page, "Results")
+    page.evaluate("""() => {
+        history.pushState(null, '', '?tab=tokens&sentence=A+dog.');
+        cse.fill();
+        [...document.querySelectorAll('[role=tab]')].find(tab => tab.textContent.trim() === 'Search').click();
+    }""")
+    page.wait_for_function("cse.wanted === ''")  # the link is read
+    page.wait_for_timeout(1000)
+    expect(page.get_by_role("tab", name="Search")).to_have_attribute("aria-selected", "true")
+    assert "tab=search" in page.url
+    open_tab(page, "Tokens")
+    expect(page.get_by_label("Sentence", exact=True)).to_have_value("A dog.")
+
+
 TYPED_AND_PRESSED = """(field, link) => {
     field.value = 3;
     field.dispatchEvent(new Event('input', {bubbles: true}));

@@ -35,8 +35,9 @@ function opened() {
 // may begin with others, and a field that has its `initial` value is not; of a corpus other than the first it is, since
 // texts of that corpus would take the place of examples.
 function write({tab, first, names, initial, method, chosen, filled}, values) {
-  const now = new URLSearchParams(location.search), query = new URLSearchParams({tab}), {pressed} = cse;
-  if (chosen) Object.assign(cse, {tab, pressed: false});
+  const now = new URLSearchParams(location.search), query = new URLSearchParams({tab});
+  const pressed = chosen && cse.pressed === `place-${tab}-button`;
+  if (chosen) Object.assign(cse, {tab, pressed: pressed ? '' : cse.pressed});
   if (filled && now.get('tab') !== tab) return;
   if (!chosen && cse.filling !== Boolean(filled)) return;
   cse.filling = false;
@@ -61,6 +62,14 @@ const address = query => `?${query}`.replaceAll('%2C', ',');  // commas part the
 function read() {
   if (location.search) cse.fill();
   else window.cseOpened = true;
+}
+
+// The page shows what the address named; a place that was chosen meanwhile is opened again.
+function filled() {
+  window.cseOpened = true;
+  const tab = document.getElementById(cse.wanted);
+  if (tab?.ariaSelected === 'false') tab.click();
+  cse.wanted = '';
 }
 
 async function copied(text) {
@@ -143,8 +152,11 @@ function refusals(element, props, watch) {
   });
 }
 
-window.addEventListener('popstate', () => { cse.pressed = false; });
-document.addEventListener('click', event => { if (event.target.closest?.('[role="tab"]')) cse.pressed = true; }, true);
+window.addEventListener('popstate', () => { cse.pressed = ''; });
+document.addEventListener('click', event => {
+  const tab = event.target.closest?.('[role="tab"]');
+  if (tab) cse.pressed = cse.wanted = tab.id;
+}, true);
 document.addEventListener('click', event => {
   const pressed = selector => event.target.closest?.(selector);
   if (pressed('.cse-skip')) {  // it goes on from the chosen tab, past the models and the corpus
@@ -210,4 +222,4 @@ document.addEventListener('keydown', event => {
   button.click();
 });
 
-window.cse = {entered: false, opened, write, read, copyLink, live, savedFile, refusals, filling: false, fill() {}};
+window.cse = {entered: false, opened, write, read, filled, copyLink, live, savedFile, refusals, filling: false, fill() {}};
