@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import Any
 
 from cse.corpus.lines import MAX_LINE_BYTES
 
@@ -31,18 +32,24 @@ WORDS_OF_PROSE = 4  # of the median cell of a column of prose
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a table's lines are cut into cells: no `delimiter` means a text a line."""
+    """How a table's lines are cut into cells: no `delimiter` means a text a line.
+
+    A quote inside of a quoted cell is doubled, or has a backslash before it where the table `escapes` so.
+    """
 
     delimiter: str = ""
     quotes: bool = True
     header: bool | None = False  # None: cannot be told
     skipped: int = 0  # lines before the table: Excel's "sep=;"
+    escapes: bool = False
 
     def reader(self, lines: object) -> csv._reader:  # type: ignore[name-defined]
         """A strict reader of the lines."""
         csv.field_size_limit(MAX_LINE_BYTES)
         quoting = csv.QUOTE_MINIMAL if self.quotes else csv.QUOTE_NONE
-        return csv.reader(lines, delimiter=self.delimiter or ",", quoting=quoting, strict=True)  # type: ignore[arg-type]
+        escape = "\\" if self.escapes else None
+        shape: Any = {"delimiter": self.delimiter or ",", "quoting": quoting, "escapechar": escape}
+        return csv.reader(lines, **shape, strict=True)  # type: ignore[arg-type]
 
 
 def dialect_of(
@@ -80,10 +87,11 @@ def dialect_of(
     quoted = best.quotes if quotes is None else quotes
     rows = best.rows if quotes in (None, best.quotes) else _Guess.parsed(best.delimiter, lines, quoted) or best.rows
     above = title_rows(rows) if skip is None and header is not False else 0
-    if above and _Guess.parsed(best.delimiter, lines[above:], quoted, complete) == rows[above:]:  # a line each
+    escapes = quoted and best.escapes
+    if above and _Guess.parsed(best.delimiter, lines[above:], quoted, complete, escapes) == rows[above:]:  # a line each
         filled = [number for number, line in enumerate(every) if number >= skipped and line.strip()]
         rows, skipped = rows[above:], filled[above]
-    return Dialect(best.delimiter, quoted, has_header(rows) if header is None else header, skipped)
+    return Dialect(best.delimiter, quoted, has_header(rows) if header is None else header, skipped, escapes)
 
 
 def _alone(lines: Sequence[str], own: str | None, header: bool | None, skipped: int, complete: bool) -> Dialect:
@@ -114,13 +122,16 @@ class _Guess:
     rows: list[list[str]]
     width: int
     share: float
+    escapes: bool = False
 
     @classmethod
     def of(cls, delimiter: str, lines: Sequence[str], complete: bool) -> _Guess:
         """Cut the lines with and without quotes, and keep what cuts them more evenly; with quotes, if equal."""
         guesses = []
         for quotes in (True, False):
-            rows = cls.parsed(delimiter, lines, quotes, complete)
+            rows, escapes = cls.parsed(delimiter, lines, quotes, complete), False
+            if rows is None and quotes and any('\\"' in line for line in lines):
+                rows, escapes = cls.parsed(delimiter, lines, quotes, complete, escapes=True), True
             if not rows:
                 continue
             width, count = Counter(map(len, rows)).most_common(1)[0]
@@ -135,7 +146,7 @@ class _Guess:
                 or any('""' in line for line in lines)
                 or all(map(in_quotes, lines[0].rstrip().split("\t")))
             )
-            guesses.append((share, quotes == meant, cls(delimiter, quotes, rows, width, share)))
+            guesses.append((share, quotes == meant, cls(delimiter, quotes, rows, width, share, escapes)))
         if not guesses:
             return cls(delimiter, True, [], 1, 0.0)
         best = max(guesses, key=lambda guess: guess[:2])[2]
@@ -145,9 +156,11 @@ class _Guess:
         return best
 
     @staticmethod
-    def parsed(delimiter: str, lines: Sequence[str], quotes: bool, complete: bool = True) -> list[list[str]] | None:
+    def parsed(
+        delimiter: str, lines: Sequence[str], quotes: bool, complete: bool = True, escapes: bool = False
+    ) -> list[list[str]] | None:
         """Return the rows of the lines; None if they cannot be read. The last row may be cut, unless `complete`."""
-        rows, reader = [], Dialect(delimiter, quotes).reader(lines)
+        rows, reader = [], Dialect(delimiter, quotes, escapes=escapes).reader(lines)
         try:
             rows.extend(reader)
         except csv.Error:

@@ -298,6 +298,19 @@ def test_a_quoted_cell_after_many_lines_without_one_is_asked_about(tmp_path, row
     assert characters.texts[-2:] == ['"No" is what he said', '5" of rain']
 
 
+def test_a_backslash_before_a_quote_is_an_escape_only_where_the_table_cannot_be_read_without(tmp_path):
+    path = tmp_path / "escaped.csv"
+    path.write_text(
+        'body,label\n"She said \\"yes, now\\" and left the room",a\n"The folder C:\\\\temp is full now",b\n'
+    )
+    assert Corpus.read(path, "body").texts == [
+        'She said "yes, now" and left the room',
+        "The folder C:\\temp is full now",
+    ]
+    path.write_text('body,label\n"The folder C:\\temp\\",a\n"A ""doubled"" quote",b\n')
+    assert Corpus.read(path, "body").texts == ["The folder C:\\temp\\", 'A "doubled" quote']
+
+
 def test_a_quote_too_many_is_named_with_its_line_and_a_header_in_quotes_is_one(tmp_path):
     for cell in ("the parcel is late", "the parcel, of today, is late"):
         rows = "".join(f'{row},"{cell}"\n' for row in range(20))
