@@ -12,6 +12,7 @@ const CORNERS = {
 const MAX_SCALE = 24, MARGIN = 0.04;  // around the points
 const ALPHA = 0.9, FAINT = 0.1;  // of a point, and of one that a filter leaves out
 const MANY = 400, CROWD = 3000;  // points, which are drawn smaller
+const UPPER = 0.15;  // of an entry's points lie above its name
 const OFFSETS = [0, -1, 1, -2, 2, -3, 3];  // moves of a name, in its heights
 const LONG = 160;  // characters, as in cse/app/html.py
 const root = element.querySelector('.cse-maps');
@@ -260,16 +261,17 @@ function drawPane(pane) {
   placeTip(pane);
 }
 
-// The names of the entries at the medians of their points, where the colouring has names.
+// The names of the entries at the upper edges of most of their points, where the colouring has names.
 function showNames(pane) {
   pane.names.forEach(name => name.label.remove());
   const members = painted.names.map(() => []);
-  const middle = numbers => numbers.sort((one, other) => one - other)[numbers.length >> 1];
+  const quantile = (numbers, share) => numbers.sort((one, other) => one - other)[Math.floor(numbers.length * share)];
   painted.of(pane.map).forEach((entry, index) => members[entry].push(index));
   pane.names = (painted.named ? painted.names : []).flatMap((title, entry) => {
     if (!members[entry].length || entry === painted.missing) return [];
     const label = add(pane.frame, 'span', 'cse-name', title, {ariaHidden: 'true'});  // the legend names them
-    return [{label, entry, at: [0, 1].map(axis => middle(members[entry].map(index => pane.map.points[2 * index + axis])))}];
+    const [across, down] = [0, 1].map(axis => members[entry].map(index => pane.map.points[2 * index + axis]));
+    return [{label, entry, at: [quantile(across, 0.5), quantile(down, UPPER)]}];
   });
 }
 
@@ -279,7 +281,7 @@ function placeNames(pane) {
   pane.names.forEach(({label, entry, at}) => {
     const [x, y] = onScreen(...at), {offsetWidth: across, offsetHeight: down} = label;
     const left = Math.min(Math.max(x - across / 2, 0), Math.max(0, width - across));
-    const tops = OFFSETS.map(step => Math.min(Math.max(y - down / 2 + step * down, 0), height - down));
+    const tops = OFFSETS.map(step => Math.min(Math.max(y - down + step * down, 0), height - down));
     const top = tops.find(free => spots.every(other => (
       left >= other.left + other.across || other.left >= left + across
       || free >= other.top + down || other.top >= free + down)));
