@@ -31,10 +31,10 @@ from cse.app.places.clusters import (
 )
 from cse.app.result import by_models
 from cse.app.results import duplicates
-from cse.app.results.colourings import by_fifths
+from cse.app.results.colourings import by_fifths, by_group
 from cse.app.results.duplicates import Duplicates, percentile_of, tables
 from cse.app.results.groups import Groups, Neighbours
-from cse.app.results.map import Map, colourings_of, titles_of
+from cse.app.results.map import Map, colourings_of, names_on, titles_of
 from cse.app.show import Answer, page_html, read_first
 from cse.app.state import AppState, Session, open_session, open_state
 from cse.app.validation import FieldError
@@ -117,7 +117,20 @@ def test_the_figure_has_the_maps_of_the_page_in_their_order_and_its_colours_and_
     names, drawing = shown(Map(groups=4, maps="dcpcse,simcse", colour="Label"))
     assert names == ["DCPCSE", "SimCSE"]
     assert [name in drawing for name in ("food", "no label", drawn["name"].iloc[0])] == [True, True, False]
+    assert drawing.count(">food</text>") == 1 + 2 * 2  # in the legend, and with its halo on each map
     assert "of 5 nearest differ" in shown(Map(groups=4, colour="Disagreement"))[1]
+
+
+def test_names_on_a_figure_stand_above_most_of_their_points_and_never_over_each_other(drawn) -> None:
+    points = drawn.assign(entry=drawn["group"] - 1)
+    names = names_on(points, by_group(drawn))
+    assert set(names["model"]) == set(drawn["model"])
+    for _, (model, name, x, y) in names.iterrows():
+        own = drawn[(drawn["model"] == model) & (drawn["name"] == name)]
+        assert abs(own["y"].quantile(0.15) - y) <= 3 * 9 * 1.2 / 300 + 1e-9
+        others = names[(names["model"] == model) & (names["name"] != name)]
+        wide = (others["name"].str.len() + len(name)) * 9 * 0.62 / 300 / 2
+        assert not ((abs(others["x"] - x) < wide) & (abs(others["y"] - y) < 9 * 1.2 / 300 - 1e-9)).any()
 
 
 def test_a_figure_is_faint_where_a_text_is_not_selected(drawn) -> None:

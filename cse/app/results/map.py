@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 MIN_POINTS, MAX_POINTS = 100, 10_000
 GROUPS, MAX_GROUPS, SEED = 12, 100, 42  # number of groups, and the seed of k-means
 NAME_WORDS, WORDS = 3, 8
+SIDE, LETTER = 300, 9  # pixels of a map in a figure, and of the letters of its names
+WIDTH, HEIGHT = 0.62, 1.2  # of a letter and of a line, as shares of their size
+UPPER, OFFSETS = 0.15, (0, -1, 1, -2, 2, -3, 3)  # places of names, as in static/map.js
 FEW, MARGIN = 20, 1.96  # texts of which too little follows about neighbours; standard errors in half of a 95 % interval
 OWN_COLUMNS = (
     "model", "position", "row", "text", "label", "group", "name", "words", "x", "y", "near", "lost", "typicality",
@@ -167,17 +170,25 @@ class Map(Result):
         }  # fmt: skip
         colours, shapes = zip(*(colouring.looks()[entry] for entry in used), strict=True)
         axis = {"axis": None, "type": "quantitative", "scale": {"domain": [0, 1]}}
+        at = {"x": {"field": "x", **axis}, "y": {"field": "y", **axis, "scale": {"domain": [1, 0]}}}
         encoding = {
-            "x": {"field": "x", **axis}, "y": {"field": "y", **axis, "scale": {"domain": [1, 0]}},
-            "facet": {"field": "model", "title": None, "columns": 2, "sort": [title(name) for name in maps]},
-            "color": {**looks, "scale": {"domain": used, "range": colours}},
+            **at, "color": {**looks, "scale": {"domain": used, "range": colours}},
             "shape": {**looks, "scale": {"domain": used, "range": shapes}},
         }  # fmt: skip
         if points["chosen"].any():  # the others are faint, as on the page
             encoding["opacity"] = {"condition": {"test": "datum.chosen", "value": 0.9}, "value": 0.1}
-        mark = {"type": "point", "filled": True, "size": 12, "aria": False}
-        points = points[["model", "entry", "chosen", "x", "y"]]
-        return [chart(points, "Maps of the texts", width=300, height=300, mark=mark, encoding=encoding)]
+        layers: list[dict[str, Any]] = [
+            {"transform": [{"filter": "!isValid(datum.name)"}], "encoding": encoding,
+             "mark": {"type": "point", "filled": True, "size": 12, "aria": False}}
+        ]  # fmt: skip
+        text: dict[str, Any] = {"type": "text", "baseline": "bottom", "fontSize": LETTER, "fontWeight": "bold"}
+        for look in ({"stroke": "white", "strokeWidth": 3, "opacity": 0.8}, {}):  # points are seen around the letters
+            layers.append({"transform": [{"filter": "isValid(datum.name)"}], "mark": {**text, **look},
+                           "encoding": {**at, "text": {"field": "name"}}})  # fmt: skip
+        shown = pd.concat([points[["model", "entry", "chosen", "x", "y"]], names_on(points, colouring)])
+        facet = {"field": "model", "title": None, "sort": [title(name) for name in maps]}
+        spec = {"width": SIDE, "height": SIDE, "layer": layers}
+        return [chart(shown, "Maps of the texts", facet=facet, columns=2, spec=spec)]
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
         chosen = f"; the {len(self.points):,} selected texts are dark" if self.points else ""
@@ -366,6 +377,25 @@ def colourings_of(frame: pd.DataFrame, shown: Sequence[str] = ()) -> list[Colour
         first, second = (near_of(models[name]) for name in shown[:2])
         made.append(by_disagreement(first, second))
     return made
+
+
+def names_on(points: pd.DataFrame, colouring: Colouring) -> pd.DataFrame:
+    """Return the names of a colouring on the maps of a figure, above most of their points, as static/map.js has them.
+
+    A name that would overlap with others is moved, or left out.
+    """
+    rows: list[dict[str, Any]] = []
+    for (model, entry), members in () if colouring.ordered else points.groupby(["model", "entry"], sort=False):
+        if entry == colouring.missing:
+            continue
+        name, x, top = colouring.names[entry], members["x"].median(), members["y"].quantile(UPPER)
+        across, down = len(name) * LETTER * WIDTH / SIDE, LETTER * HEIGHT / SIDE
+        x = min(max(x, across / 2), max(1 - across / 2, across / 2))
+        others = [row for row in rows if row["model"] == model and abs(x - row["x"]) < (across + row["across"]) / 2]
+        free = (y for y in (top + step * down for step in OFFSETS) if all(abs(y - row["y"]) >= down for row in others))
+        if (y := next(free, None)) is not None:
+            rows.append({"model": model, "name": name, "x": x, "y": min(max(y, down), 1), "across": across})
+    return pd.DataFrame(rows, columns=["model", "name", "x", "y"])
 
 
 def map_json(rows: pd.DataFrame) -> dict[str, Any]:
