@@ -316,12 +316,11 @@ def selected_rows(value: Any, count: int) -> list[int]:
 def selection(frame: pd.DataFrame, points: Sequence[int]) -> pd.DataFrame:
     """Return the rows at these positions: row, text, label, the corpus's columns, and the group in each model."""
     models = by_models(frame)
-    one = next(iter(models.values())).iloc[list(points)]
-    further = further_columns(frame, OWN_COLUMNS)
+    one, further = next(iter(models.values())), further_columns(frame, OWN_COLUMNS)
     labelled = one["label"].notna().any() and not is_column(one["label"], (one[name] for name in further))
     kept = ["row", "text", *(["label"] if labelled else []), *further]
     groups = {f"group of {title(name)}": rows["name"].iloc[list(points)].to_numpy() for name, rows in models.items()}
-    return one[kept].assign(**groups).reset_index(drop=True)
+    return one[kept].iloc[list(points)].assign(**groups).reset_index(drop=True)
 
 
 def selection_html(frame: pd.DataFrame, points: Sequence[int]) -> str:
