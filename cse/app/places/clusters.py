@@ -14,10 +14,10 @@ import pandas as pd
 
 from cse.app import html, validation
 from cse.app.events import HIDDEN, LINKS, MAPS, QUICK, SILENT, Linked, Newest, guarded, one_line_errors, refusing
-from cse.app.html import DARK, LIGHT, TINTS, colour_of, file_value, result, saved_file, script, settings
+from cse.app.html import colour_of, file_value, result, saved_file, script, settings
 from cse.app.models.naming import choices, title
 from cse.app.result import by_models, further_columns
-from cse.app.results.colourings import by_group, is_column
+from cse.app.results.colourings import by_disagreement, by_group, is_column
 from cse.app.results.duplicates import LEAST, Duplicates, tables
 from cse.app.results.groups import Groups, Neighbours
 from cse.app.results.map import OWN_COLUMNS, Map, colourings_of, near_of, pair_of
@@ -30,8 +30,8 @@ from cse.corpus.output import csv_text
 STEPS = 65535  # the largest uint16
 MAX_CHARACTERS, MIN_SHOWN = 4_000_000, 200  # of all texts on the page, and of a text
 MAX_ROWS = 200  # of the selection on the page
+LOOKS = ("shown", "colour", "words", "only")  # models, colouring, and filters by words and by an entry
 VIEWS = ("Groups", "Near-duplicates", "Changes", "Selection")
-LOOK = "view => { document.getElementById('clusters-beside').dataset.view = view; }"
 NOTHING_SELECTED = html.hint("Draw a lasso on a map, type words, or press a group: the texts are listed here.")
 OPENED = "Open the place to draw the maps."
 # Whether an element is seen goes in front of the inputs: what is not seen is computed when it is opened.
@@ -54,8 +54,8 @@ class Clusters:
         return open_session(self._state, corpus, key, models)
 
     def draw(
-        self, groups: int, most: int, seed: int, pin: str, shown: str, colour: str, view: str, number: int,
-        *shared: Any,
+        self, groups: int, most: int, seed: int, pin: str, shown: str, colour: str, words: str, only: str, view: str,
+        number: int, *shared: Any,
     ) -> Iterator[list[Any]]:  # fmt: skip
         """Yield the maps so far, with what is known of them, each time one is done."""
         request = current_request()
@@ -71,7 +71,7 @@ class Clusters:
                 asked, frame, session.models, session.failed, session.waiting, session.reading, tuple(session.notes)
             )
             with one_line_errors():  # a pin has no visible field
-                value = canvas_value(frame, pinned(pin), shown, colour, number, bool(session.waiting))
+                value = canvas_value(frame, pinned(pin), shown, colour, number, bool(session.waiting), words, only)
             yield [value, said(status), page_html(answer), *panels(frame, shown), mark]
             if rest and request is not None and self.newest.replaced(request, number):
                 return
@@ -100,12 +100,12 @@ class Clusters:
         """Return the groups of the first map and the changes between the first two."""
         return panels(self.frame(*values), shown)
 
-    def choose(self, event: gr.EventData) -> tuple[str, str, str]:
-        """Return what the canvas says of itself for the address: the pinned text, the models shown, the colouring."""
+    def choose(self, event: gr.EventData) -> list[str]:
+        """Return what the canvas says of itself for the address: the pinned text, then its `LOOKS`."""
         with one_line_errors():
             row = pinned(sent(event, "row"))
-        shown, colour = (validation.text(sent(event, name) or "", "The maps") for name in ("shown", "colour"))
-        return "" if row is None else str(row), shown, colour
+        looks = [validation.text(sent(event, name) or "", "The maps") for name in LOOKS]
+        return ["" if row is None else str(row), *looks]
 
     def select(
         self, groups: int, most: int, seed: int, corpus: str, models: list[str], key: str, event: gr.EventData
@@ -195,7 +195,6 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
             gr.HTML("", html_template='<div class="cse-pinned"></div>', apply_default_css=False, elem_id="pinned")
             view = gr.Radio(list(VIEWS), value="Groups", show_label=False, label="Beside the maps", container=False,
                             elem_id="clusters-views")  # fmt: skip
-            view.change(None, view, None, js=LOOK, **HIDDEN)  # before the near-duplicates ask whether they are seen
             with gr.Column(elem_classes="cse-view", elem_id="view-groups"):
                 listed = result("groups", opened[0])
             with gr.Column(elem_classes="cse-view", elem_id="view-near"):
@@ -207,12 +206,14 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
                 save = gr.Button("Save as CSV", size="sm", elem_classes="cse-copy")
             file = saved_file()
     # Without a value Gradio sends None until it has drawn them.
-    pin, shown, colour = (gr.Textbox("", label=name, visible="hidden") for name in ("Pinned", "Maps", "Colour"))
+    names = ("Pinned", "Maps", "Colour", "Words", "Entry")
+    pin, shown, colour, words, only = (gr.Textbox("", label=name, visible="hidden") for name in names)
     number, seen = gr.Number(0, precision=0, visible="hidden"), gr.Checkbox(True, visible="hidden")
     points = gr.State([])
 
     values = {asks["groups"].name: groups, asks["most"].name: most, asks["seed"].name: seed}
-    view_of = {"The pinned sentence": pin, "The maps": shown, "The colour": colour, "The view": view}
+    view_of = {"The pinned sentence": pin, "The maps": shown, "The colour": colour, "The words": words,
+               "The entry": only, "The view": view}  # fmt: skip
     outputs = [canvas, status, below, listed, changes, drawn]
     run = refusing(place.draw, {**values, **view_of, "The request": number, **shared}, outputs)
     lane: dict[str, Any] = {"trigger_mode": "multiple", **SILENT, **MAPS}
@@ -223,15 +224,16 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
         event(guarded(place.open), [seen, drawn, *run.inputs], outputs, js=SEEN % "#maps", **lane)
     kept = [*values.values(), *shared.values()]
     hidden: dict[str, Any] = {**lane, "trigger_mode": "always_last"}
-    canvas.select(place.choose, None, [pin, shown, colour], **QUICK)
+    canvas.select(place.choose, None, [pin, shown, colour, words, only], **QUICK)
     shown.change(guarded(place.compare), [shown, *kept], [listed, changes], **hidden)
     # Each selection is answered: Gradio would repeat a waiting one with the points of the one before.
     canvas.submit(guarded(place.select), kept, [table, points], **lane)
     save.click(guarded(place.save), [points, *kept], file, **HIDDEN)
     for name, button in tables_saved.items():
         button.click(place.table(name), near, file, **HIDDEN)
-    linked = Linked(("groups", "most", "seed", "pin", "maps", "colour", "view"), run, triggers[1:3], {**HIDDEN, **MAPS},
-                    (groups.change, pin.change, shown.change, colour.change, view.input))  # fmt: skip
+    quiet = [field.change for field in (groups, pin, shown, colour, words, only)]
+    linked = Linked(("groups", "most", "seed", "pin", "maps", "colour", "words", "only", "view"), run, triggers[1:3],
+                    {**HIDDEN, **MAPS}, [*quiet, view.input])  # fmt: skip
     asked_for = {"groups": groups, "most": most, "seed": seed, "corpus": top.corpus, "models": top.models}
     looks = {"maps": shown, "colour": colour, "points": points}
     return [Shown(Map, {**asked_for, "key": top.key, **looks}, linked)]
@@ -348,11 +350,13 @@ def canvas_value(
     colour: str = "",
     request: int = 0,
     waits: bool = False,
+    words: str = "",
+    only: str = "",
 ) -> dict[str, Any]:
     """Return the value of the maps' component, whose scripts treat texts and names as plain text, never as HTML.
 
-    `shown` are the models of the maps, separated by commas, by default a pair; `pin` is the text to pin at first.
-    Without a map it says whether one `waits` for vectors.
+    `shown` are the models of the maps, separated by commas, by default a pair; `pin` is the text to pin at first, and
+    `words` and `only`, the title of an entry, filter the texts. Without a map it says whether one `waits` for vectors.
     """
     if frame.empty:
         hint = "The models are reading your texts; their maps follow." if waits else "No map; the lines below say why."
@@ -364,9 +368,8 @@ def canvas_value(
     return {
         "texts": [text if len(text) <= longest else f"{text[:longest]}…" for text in one["text"]],
         "rows": one["row"].tolist(),
-        "columns": [{**colouring._asdict(), "of": packed(colouring.of, "<u1")} for colouring in colourings_of(frame)],
-        "groups": by_group(frame).names,
-        "colours": {"light": LIGHT, "dark": DARK}, "tints": TINTS,
+        "columns": [{**colouring.drawn(), "of": packed(colouring.of, "<u1")} for colouring in colourings_of(frame)],
+        "groups": by_group(frame).drawn(), "disagreement": by_disagreement(near_of(one).shape[1]).drawn(),
         "maps": [
             {
                 "name": name, "title": title(name), "colour": colour_of(name),
@@ -376,6 +379,7 @@ def canvas_value(
             for name, rows in models.items()
         ],
         "shown": known or [name for name in pair_of(list(models)) if name], "picked": bool(known), "colour": colour,
+        "words": words, "only": only,
         "pin": -1 if pin is None or pin >= len(one) else pin, "request": request,
     }  # fmt: skip
 

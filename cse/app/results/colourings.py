@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from cse.app.html import LIGHT, TINTS
+from cse.app.html import DARK, LIGHT, TINTS
 from cse.app.result import plain
 
 MOST_DIFFERENT = 0.75  # of the cells of a column that colours
 MOSTLY, FIFTHS = 0.95, 5  # of a column's cells: numbers or dates, which are coloured by so many parts
 ISO_DATE = r"\d{4}-\d\d(-\d\d)?([T ].*)?"
 DAY_FIRST = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})\b.*", re.DOTALL)
-SHAPES = ("circle", "square", "triangle-up", "diamond")  # in turn, as in static/map.js
+SHAPES = ("circle", "square", "triangle-up", "diamond")  # in turn
+NONE = np.zeros(0, int)
+HUES = {"light": LIGHT, "dark": DARK}
 
 
 class Colouring(NamedTuple):
@@ -34,22 +36,30 @@ class Colouring(NamedTuple):
     ordered: bool = False
     rounds: bool = False
 
-    def looks(self) -> list[tuple[str, str]]:
-        """Return the colour of each entry in the light scheme, and its shape, as static/map.js draws them."""
+    def looks(self, scheme: str = "light") -> list[tuple[str, str]]:
+        """Return the colour of each entry in a colour scheme, and its shape."""
+        hues = HUES[scheme]
         if self.rounds:
             numbers = map(look_of, range(1, len(self.names) + 1))
-            return [(LIGHT[hue], SHAPES[shape]) for hue, shape in numbers]
+            return [(hues[hue], SHAPES[shape]) for hue, shape in numbers]
         last, made = len(self.names) - (2 if self.missing > 0 else 1), []
         for entry in range(len(self.names)):
             known = entry != self.missing
-            if known and entry < len(LIGHT) and not self.ordered:
-                colour = LIGHT[entry]
+            if known and entry < len(hues) and not self.ordered:
+                colour = hues[entry]
             else:
                 at = 2 * entry / max(1, last) if self.ordered and known else 0
-                tint = [np.interp(at, (0, 1, 2), part) for part in zip(*TINTS["light"], strict=True)]
+                tint = [np.interp(at, (0, 1, 2), part) for part in zip(*TINTS[scheme], strict=True)]
                 colour = "#" + "".join(f"{round(part):02x}" for part in tint)
             made.append((colour, SHAPES[int(not known) if self.ordered else entry % len(SHAPES)]))
         return made
+
+    def drawn(self) -> dict[str, Any]:
+        """Return what static/map.js draws of it, without the entries of the texts."""
+        colours = {scheme: [colour for colour, _ in self.looks(scheme)] for scheme in HUES}
+        shapes = [shape for _, shape in self.looks()]
+        return {"title": self.title, "names": self.names, "missing": self.missing, "named": not self.ordered,
+                "shapes": shapes, **colours}  # fmt: skip
 
 
 def colourings(texts: pd.DataFrame, columns: Mapping[str, pd.Series]) -> list[Colouring]:
@@ -129,19 +139,16 @@ def by_group(frame: pd.DataFrame) -> Colouring:
     """Return the colouring of a map's table by its groups, whose numbers differ from map to map."""
     names = frame.groupby("group")["name"].first()
     known = [names.get(number, "") for number in range(1, names.index.max() + 1)]
-    return Colouring("Group", known, np.zeros(0, int), rounds=True)
+    return Colouring("Group", known, NONE, rounds=True)
 
 
-def by_disagreement(near: np.ndarray, other: np.ndarray) -> Colouring:
-    """Return the colouring by how many of a text's nearest texts two maps do not share, from (N, k) positions."""
-    from cse.analysis.maps import unshared
-
-    most = near.shape[1]
-    names = [f"{lost} of {most} nearest differ" for lost in range(most + 1)]
-    return Colouring("Disagreement", names, (unshared(near, other) * most).round().astype(int), ordered=True)
+def by_disagreement(most: int, lost: np.ndarray = NONE) -> Colouring:
+    """Return the colouring by how many of a text's `most` nearest texts two maps do not share, of their share (N,)."""
+    names = [f"{number} of {most} nearest differ" for number in range(most + 1)]
+    return Colouring("Disagreement", names, (lost * most).round().astype(int), ordered=True)
 
 
 def look_of(group: int) -> tuple[int, int]:
-    """Return the numbers of the hue and of the shape of a group, counted from 1, as static/map.js draws it."""
+    """Return the numbers of the hue and of the shape of a group, counted from 1."""
     again, hue = divmod(group - 1, len(LIGHT))
     return hue, (group - 1 + again) % len(SHAPES)

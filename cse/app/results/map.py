@@ -370,12 +370,14 @@ def neighbourhoods(unshared: Mapping[tuple[str, str], np.ndarray]) -> str:
 
 def colourings_of(frame: pd.DataFrame, shown: Sequence[str] = ()) -> list[Colouring]:
     """Return the colourings of a map's table beside that by group; by disagreement if two models are shown."""
+    from cse.analysis.maps import unshared
+
     models = by_models(frame)
     one = next(iter(models.values()))
     made = colourings(one, {name: one[name] for name in further_columns(frame, OWN_COLUMNS)})
     if len(shown) > 1:
         first, second = (near_of(models[name]) for name in shown[:2])
-        made.append(by_disagreement(first, second))
+        made.append(by_disagreement(first.shape[1], unshared(first, second)))
     return made
 
 

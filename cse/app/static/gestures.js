@@ -59,14 +59,28 @@ function refilter() {
   drawKeys();
   drawAll();
   clearTimeout(waiting);
-  waiting = setTimeout(() => trigger('submit', {points}), DELAY);
+  waiting = setTimeout(() => {
+    trigger('submit', {points});
+    if (`${typed()} ${only()}` !== state.told) tell();
+  }, DELAY);
 }
 
-// The pinned text, the models shown and the colouring go into the address.
+const typed = () => (state.filters.some(each => each.kind === WORDS) ? parts.words.value : '');
+const only = () => state.filters.find(each => each.kind === ENTRY)?.title ?? '';
+
+// The pinned text, the models shown, the colouring, and filters by words and by an entry go into the address.
 function tell() {
   const row = state.pinned < 0 ? null : state.pinned;
   const shown = state.picked ? state.shown.slice(0, state.count).join(',') : '';
-  trigger('select', {row, shown, colour: state.by});
+  state.told = `${typed()} ${only()}`;
+  trigger('select', {row, shown, colour: state.by, words: typed(), only: only()});
+}
+
+// Filter by the entry of a title, of the colouring or else of the groups.
+function filterTitle(title) {
+  const entry = painted.names.indexOf(title), group = props.value.groups.names.indexOf(title);
+  if (entry >= 0) filterEntry(entry);
+  else if (group >= 0) filterEntry(group, title, panes[0].map.of);
 }
 
 function pin(index) {
@@ -249,7 +263,7 @@ document.addEventListener('click', event => {
   if (row !== undefined) pin(Number(row));
   else if (bar !== undefined) filterShared(Number(bar));
   else {
-    const opens = !beside.parentElement.open, title = props.value.groups[group - 1];
+    const opens = !beside.parentElement.open, title = props.value.groups.names[group - 1];
     const filtered = state.filters.some(each => each.kind === ENTRY && each.title === title);
     if (opens !== filtered) filterEntry(group - 1, title, panes[0].map.of);
   }

@@ -4,9 +4,8 @@ const HELP = 'Near points are texts that a model finds alike (t-SNE of its vecto
   + 'elsewhere on another map is one on which models disagree. Click or tap a point to pin it, drag to move, wheel or pinch to '
   + 'zoom, shift and drag to draw a lasso. Keys: arrows go from point to point, Enter pins, Escape clears, + and - zoom, '
   + '0 shows all, u undoes a filter.';
-const SHAPES = ['circle', 'square', 'triangle', 'diamond'];  // of entries in turn, as in cse/app/results/colourings.py
-const CORNERS = {
-  square: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], triangle: [[0, -1.25], [1.15, 0.85], [-1.15, 0.85]],
+const CORNERS = {  // of the shapes of cse/app/results/colourings.py but circles
+  square: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], 'triangle-up': [[0, -1.25], [1.15, 0.85], [-1.15, 0.85]],
   diamond: [[0, -1.35], [1.35, 0], [0, 1.35], [-1.35, 0]],
 };
 const MAX_SCALE = 24, MARGIN = 0.04;  // around the points
@@ -26,6 +25,7 @@ const state = {
   by: '',          // the colouring
   filters: [],     // {kind, title, points}, the newest last
   lassoing: false, // the next drag is a lasso
+  told: ' ',       // the filters that the address has
 };
 let models = [], columns = [];
 let panes = [], parts = {};  // the maps side by side: {map, canvas, frame, tip, names}
@@ -73,21 +73,10 @@ function shared(one, other) {
   });
 }
 
-// An entry of an ordered colouring has a tint, a group one of the hues, again and again with other shapes; of another
-// colouring entries beyond the hues are grey, and so is that of texts without a label.
-function colour(entry) {
-  const scheme = root.closest('.dark') ? 'dark' : 'light', hues = props.value.colours[scheme];
-  if (painted.rounds) return hues[entry % hues.length];
-  const tinted = painted.ordered && entry !== painted.missing, last = painted.names.length - (painted.missing > 0 ? 2 : 1);
-  if (!painted.ordered && entry !== painted.missing && entry < hues.length) return hues[entry];
-  const at = tinted ? 2 * entry / Math.max(1, last) : 0, from = Math.min(Math.floor(at), 1);
-  const [one, other] = props.value.tints[scheme].slice(from);
-  return `rgb(${one.map((part, place) => Math.round(part + (other[place] - part) * (at - from))).join(' ')})`;
-}
+const colour = entry => painted[root.closest('.dark') ? 'dark' : 'light'][entry];
 
 function mark(context, entry, x, y, wide) {
-  const round = painted.rounds ? Math.floor(entry / props.value.colours.light.length) : 0;
-  const corners = CORNERS[SHAPES[painted.ordered ? Number(entry === painted.missing) : (entry + round) % SHAPES.length]];
+  const corners = CORNERS[painted.shapes[entry]];
   context.beginPath();
   if (corners) corners.forEach(([right, down]) => context.lineTo(x + right * wide, y + down * wide));
   else context.arc(x, y, wide, 0, 7);
@@ -96,24 +85,21 @@ function mark(context, entry, x, y, wide) {
 
 function byDisagreement() {
   const [one, other] = panes.map(pane => pane.map), most = one.near(0).length, both = shared(one, other);
-  const names = Array.from({length: most + 1}, (_, lost) => `${lost} of ${most} nearest differ`);
-  return {names, of: () => both.map(same => most - same), ordered: true};
+  return {...props.value.disagreement, of: () => both.map(same => most - same)};
 }
 
 // Colour the points by the chosen colouring, or else the first: each has a key, a label and a function. The title of a
 // column begins with no blank.
 function paint() {
   const all = [
-    [' group', 'Group', () => ({names: props.value.groups, of: map => map.of, named: true, rounds: true})],
-    ...columns.map(({title, names, of, missing, ordered}) => [
-      title, title, () => ({names, of: () => of, named: !ordered, ordered, missing}),
-    ]),
+    [' group', 'Group', () => ({...props.value.groups, of: map => map.of})],
+    ...columns.map(column => [column.title, column.title, () => ({...column, of: () => column.of})]),
     ...(panes.length > 1 ? [['Disagreement', 'Disagreement', byDisagreement]] : []),
   ];
   const [key, , make] = all.find(([name]) => name === state.by) || all[0];
   parts.by.replaceChildren(...all.map(([name, label]) => new Option(label, name, false, name === key)));
   painted = make();
-  if (parts.fold.dataset.by !== key) Object.assign(parts.fold, {open: !painted.rounds}).dataset.by = key;
+  if (parts.fold.dataset.by !== key) Object.assign(parts.fold, {open: key !== all[0][0]}).dataset.by = key;
   showLegend();
   panes.forEach(showNames);
   drawAll();
@@ -314,7 +300,6 @@ function addTools(parent) {
   parts.number.append(...[1, 2, 4].map(number => new Option(number, number, false, number === state.count)));
   parts.by = field('Colour', 'select', {onchange: () => {
     state.by = parts.by.value;
-    filter(ENTRY, '', null);
     paint();
     tell();
   }});
@@ -399,7 +384,8 @@ function update() {
     if (value.hint) add(root, 'p', 'cse-hint', value.hint);
     return showPinned();
   }
-  const others = texts !== drawnTexts, request = `${value.request} ${value.pin} ${value.shown} ${value.colour}`;
+  const others = texts !== drawnTexts, asked = [value.request, value.pin, value.shown, value.colour, value.words, value.only];
+  const request = asked.join(' ');
   columns = value.columns.map(column => ({...column, of: bytes(column.of)}));
   models = value.maps.map(read);
   measureExtent();
@@ -408,12 +394,18 @@ function update() {
     state.picked = false;
   }
   // One request has an answer for each map.
-  if (others || request !== lastRequest) [state.pinned, state.by] = [value.pin, value.colour || state.by];
+  const restored = others || request !== lastRequest, title = restored ? value.only : only();
+  if (restored) {
+    [state.pinned, state.by, state.told] = [value.pin, value.colour || state.by, `${value.words} ${value.only}`];
+    parts.words.value = value.words;
+    find(value.words);
+  }
   if (!state.picked) {
     [state.shown, state.picked] = [[...value.shown], value.picked];
     if (value.shown.length > 2) parts.number.value = state.count = 4;
   }
   [drawnTexts, lastRequest] = [texts, request];
   showPanes();
+  if (title) filterTitle(title);
   showPinned();
 }
