@@ -241,11 +241,12 @@ def figure(answer: Answer, kind: str, millimetres: float = 160) -> bytes:
     spec["config"] = {**config, "text": {"fontSize": 8}}
     if spec.get("width") == "container":
         spec["width"] = millimetres * POINTS_PER_MM
-    elif facet := spec.get("encoding", {}).get("facet"):
-        spec["width"] = spec["height"] = millimetres * POINTS_PER_MM / facet["columns"] - FACET_GAP
+    elif "facet" in spec:
+        spec["spec"] = scaled(spec["spec"], millimetres * POINTS_PER_MM / spec["columns"] - FACET_GAP)
     closed: dict[str, Any] = {"allowed_base_urls": []}  # no chart may read an address
-    if kind == "svg":
-        return vl_convert.vegalite_to_svg(spec, **closed).encode()
+    if kind == "svg":  # a length without a unit is in pixels
+        drawing = vl_convert.vegalite_to_svg(spec, **closed)
+        return re.sub(r'(?<= )(width|height)="([\d.]+)"', r'\1="\2pt"', drawing, count=2).encode()
     if kind == "pdf":
         return bytes(vl_convert.vegalite_to_pdf(spec, **closed))
     return bytes(vl_convert.vegalite_to_png(spec, scale=4, **closed))
@@ -255,6 +256,15 @@ def smaller(mark: Any) -> Any:
     """Return the mark of a layer with thinner lines and smaller points, if it has any."""
     sizes = {"size": 20, "strokeWidth": 1}
     return {**mark, **{name: size for name, size in sizes.items() if name in mark}} if isinstance(mark, dict) else mark
+
+
+def scaled(panel: Mapping[str, Any], side: float) -> dict[str, Any]:
+    """Return a square panel of a figure with this side in points, and the letters on it in proportion."""
+    by, layers = side / panel["width"], []
+    for layer in panel["layer"]:
+        sizes = {name: layer["mark"][name] * by for name in ("fontSize", "strokeWidth") if name in layer["mark"]}
+        layers.append({**layer, "mark": {**layer["mark"], **sizes}})
+    return {"width": side, "height": side, "layer": layers}
 
 
 # Each form: the file's suffix and MIME type ("" for code that is shown), and the function that makes it.

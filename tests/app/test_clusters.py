@@ -34,7 +34,7 @@ from cse.app.results import duplicates
 from cse.app.results.colourings import by_fifths, by_group
 from cse.app.results.duplicates import Duplicates, percentile_of, tables
 from cse.app.results.groups import Groups, Neighbours
-from cse.app.results.map import Map, colourings_of, names_on, titles_of
+from cse.app.results.map import HEIGHT, LETTER, SIDE, WIDTH, Map, colourings_of, names_on, titles_of
 from cse.app.show import Answer, page_html, read_first
 from cse.app.state import AppState, Session, open_session, open_state
 from cse.app.validation import FieldError
@@ -127,10 +127,10 @@ def test_names_on_a_figure_stand_above_most_of_their_points_and_never_over_each_
     assert set(names["model"]) == set(drawn["model"])
     for _, (model, name, x, y) in names.iterrows():
         own = drawn[(drawn["model"] == model) & (drawn["name"] == name)]
-        assert abs(own["y"].quantile(0.15) - y) <= 3 * 9 * 1.2 / 300 + 1e-9
+        assert abs(own["y"].quantile(0.15) - y) <= 3 * LETTER * HEIGHT / SIDE + 1e-9
         others = names[(names["model"] == model) & (names["name"] != name)]
-        wide = (others["name"].str.len() + len(name)) * 9 * 0.62 / 300 / 2
-        assert not ((abs(others["x"] - x) < wide) & (abs(others["y"] - y) < 9 * 1.2 / 300 - 1e-9)).any()
+        wide = (others["name"].str.len() + len(name)) * LETTER * WIDTH / SIDE / 2
+        assert not ((abs(others["x"] - x) < wide) & (abs(others["y"] - y) < LETTER * HEIGHT / SIDE - 1e-9)).any()
 
 
 def test_a_figure_is_faint_where_a_text_is_not_selected(drawn) -> None:

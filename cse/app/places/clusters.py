@@ -227,7 +227,8 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
     canvas.select(place.choose, None, [pin, shown, colour, words, only], **QUICK)
     shown.change(guarded(place.compare), [shown, *kept], [listed, changes], **hidden)
     # Each selection is answered: Gradio would repeat a waiting one with the points of the one before.
-    canvas.submit(guarded(place.select), kept, [table, points], **lane)
+    told = {"trigger_mode": "multiple", "show_progress_on": table, **HIDDEN, **MAPS}
+    canvas.submit(guarded(place.select), kept, [table, points], **told)
     save.click(guarded(place.save), [points, *kept], file, **HIDDEN)
     for name, button in tables_saved.items():
         button.click(place.table(name), near, file, **HIDDEN)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MIN_POINTS, MAX_POINTS = 100, 10_000
 GROUPS, MAX_GROUPS, SEED = 12, 100, 42  # number of groups, and the seed of k-means
 NAME_WORDS, WORDS = 3, 8
-SIDE, LETTER = 300, 9  # pixels of a map in a figure, and of the letters of its names
+SIDE, LETTER = 220, 7.5  # points of a map in a figure of 160 mm, and of the letters of its names
 WIDTH, HEIGHT = 0.62, 1.2  # of a letter and of a line, as shares of their size
 UPPER, OFFSETS = 0.15, (0, -1, 1, -2, 2, -3, 3)  # places of names, as in static/map.js
 FEW, MARGIN = 20, 1.96  # texts of which too little follows about neighbours; standard errors in half of a 95 % interval
@@ -192,7 +192,10 @@ class Map(Result):
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
         chosen = f"; the {len(self.points):,} selected texts are dark" if self.points else ""
-        return [f"Maps of {listed(self.shown(frame))}, coloured by {self.colour.strip() or 'group'}{chosen}."]
+        shown, by = self.shown(frame), self.colour.strip() or "group"
+        if by == "Disagreement":
+            by = f"how many of a text's nearest texts {listed(shown[:2])} do not share"
+        return [f"Maps of {listed(shown)}, coloured by {by}{chosen}."]
 
     def says(self, frame: pd.DataFrame) -> str:
         shares = {name: rows["same_topic"].iloc[0] for name, rows in by_models(frame).items()}

@@ -15,7 +15,7 @@ from cse.app.charts import by_model, chart, intervals, tips
 from cse.app.corpus.corpora import FIELD
 from cse.app.models.models import Failure, checkpoint_of, free_name
 from cse.app.models.naming import BEFORE, title
-from cse.app.result import Result, by_models, choice, stacked, titled
+from cse.app.result import Result, by_models, choice, listed, stacked, titled
 from cse.corpus.corpus import Corpus
 from cse.errors import as_called, command_line
 from cse.evaluation.clustering import label_scores, neighbour_values
@@ -111,6 +111,9 @@ class Scores(Result):
                              "seeds": ""}  # fmt: skip
                     rows.append({"model": start, **told, "value": told["before"], "trained": 0, **alone})
         frame = pd.DataFrame([row for row in rows if row["value"] is not None])
+        unknown = [column.name for column in session.columns if column.name.endswith(BEFORE)]
+        if unknown := [name for name in unknown if name not in set(frame["model"])]:
+            session.notes.append(f"No scores of {listed(unknown)} on this task.")
         frame.attrs = {"about": board.task.summary, "protocol": " ".join(protocol_lines(board)),
                        "command": as_called(board.results.command)}  # fmt: skip
         return frame
@@ -118,13 +121,19 @@ class Scores(Result):
     def says(self, frame: pd.DataFrame) -> str:
         rows = frame[frame["column"] == frame["column"].iloc[0]]
         if len(rows) < len(frame) and rows["column"].iloc[0] != AVERAGE:  # one set of several says little
-            return ""
+            counts = frame[frame["mark"] == "best"].groupby("model", sort=False).size().sort_values(ascending=False)
+            parts = [f"{title(name)} in {count}" for name, count in counts.items()]
+            return f"Best of the {frame['column'].nunique()} columns: {', '.join(parts)}." if parts else ""
         best, alike = (rows.loc[rows["mark"] == mark, "model"].map(title).tolist() for mark in ("best", "alike"))
         if not best:
             return ""
         who = f"{' and '.join(best)} {'is' if len(best) == 1 else 'are'} best by {rows['column'].iloc[0]}"
         if alike:
             return f"{who}; {', '.join(alike)} {'does' if len(alike) == 1 else 'do'} not differ significantly."
+        others = rows[rows["mark"] != "best"].sort_values("value", ascending=rows["lower_is_better"].iloc[0])
+        if len(best) == 1 and len(others):
+            lead = abs(rows.loc[rows["mark"] == "best", "value"].iloc[0] - others["value"].iloc[0])
+            who += f", {lead:.2f} ahead of {title(others['model'].iloc[0])}"
         return f"{who}, significantly." if rows["apart"].any() else f"{who}; whether by more than noise is not known."
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -302,15 +311,19 @@ class Ledger(Result):
 
     def says(self, frame: pd.DataFrame) -> str:
         return (
-            "The papers' backbone is far larger, and the bundled one began from a model trained on labelled pairs: no "
-            "difference here says which is better. The command reproduce tries any backbone."
+            "Averages of the seven STS sets, Spearman × 100. The papers' backbone is far larger, and the bundled one "
+            "began from a model trained on labelled pairs: no difference here says which is better. The command "
+            "reproduce tries any backbone."
         )
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
-        return [self.says(frame)]
+        said = ("published_on", "on", "seeds")
+        papers, backbones, seeds = ("; ".join(filter(None, frame[name].unique())) for name in said)
+        return [f"Published on {papers}; obtained here on the {backbones} backbone, trained rows with seeds {seeds}.",
+                self.says(frame)]  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        shown = frame[["row", "published", "obtained", "difference", "verdict"]].copy()
+        shown = frame[["row", "published", "obtained", "difference", "remarks"]].copy()
         for name in ("published", "obtained"):
             pairs = zip(frame[name].astype(float), frame[f"{name}_deviation"], strict=True)
             shown[name] = [

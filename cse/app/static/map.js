@@ -99,6 +99,8 @@ function paint() {
   const [key, , make] = all.find(([name]) => name === state.by) || all[0];
   parts.by.replaceChildren(...all.map(([name, label]) => new Option(label, name, false, name === key)));
   painted = make();
+  const pair = key === 'Disagreement' ? ` of ${panes.slice(0, 2).map(({map}) => modelName(map.name)).join(' and ')}` : '';
+  parts.fold.firstChild.textContent = `Legend${pair}`;
   if (parts.fold.dataset.by !== key) Object.assign(parts.fold, {open: key !== all[0][0]}).dataset.by = key;
   showLegend();
   panes.forEach(showNames);
