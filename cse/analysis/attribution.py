@@ -232,6 +232,7 @@ def _split_end(text: str) -> tuple[str, str]:
 
 
 PERTURBATIONS = (
+    Perturbation("negated", False, negate),
     Perturbation("final punctuation", True, lambda text: _split_end(text)[0] if _split_end(text)[1] else f"{text}."),
     Perturbation("capitals", True, str.upper),  # which an uncased model cannot distinguish
     Perturbation("typing error", True, misspell),
@@ -240,5 +241,4 @@ PERTURBATIONS = (
     Perturbation("names exchanged", False, swap_names),
     Perturbation("numbers changed", False, change_numbers),
     Perturbation("words reversed", False, reverse_words),
-    Perturbation("negated", False, negate),
 )

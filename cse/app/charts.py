@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import pandas as pd
 
-from cse.app.html import MODELS, OWN, pale
+from cse.app.html import OWN, colour_of, pale
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import records
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"  # a name, never fetched
-GREY = "#888888"
-GREYS = (GREY, "#a08c6a", "#5f7f8f")  # of untrained readings, in their order; seen on white and on black
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]  # of the page
 LOOK = {  # room for labels, by the font that they have
     "font": ", ".join(FONTS),
@@ -39,14 +38,12 @@ def chart(
 
 def colours_of(names: Iterable[str]) -> dict[str, str]:
     """Return the colour of each model by its name: the palette's, a pale one before training, then those of others."""
-    own, greys = iter(OWN * 8), iter(GREYS * 8)
+    own = cycle(OWN)
     colours: dict[str, str] = {}
     for name in names:
         after = name.removesuffix(BEFORE)
-        if after not in colours and after in MODELS:
-            colours[after] = MODELS[after]
-        elif after not in colours:
-            colours[after] = next(greys if after.lower().startswith("untrained") else own, GREY)
+        if after not in colours:
+            colours[after] = colour_of(after) or next(own)
     return {
         name: pale(colours[name.removesuffix(BEFORE)]) if name.endswith(BEFORE) else colours[name] for name in names
     }

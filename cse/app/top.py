@@ -173,9 +173,9 @@ def progress(own: OwnCorpus) -> str:
     if waiting:
         left, first, when = waiting[0].seconds_left(), waiting[0], ""
         if left is not None:
-            when = f", {max(1, round(left))} s to go" if left < 90 else f", {round(left / 60)} min to go"
-        more = f"; {len(waiting) - 1} more to come" if len(waiting) > 1 else ""
-        facts.append(f"{title(first.column.name)} reads {first.percent} %{when}{more}")
+            when = f", {max(1, round(left))} s left" if left < 90 else f", {round(left / 60)} min left"
+        more = f", {len(waiting) - 1} to follow" if len(waiting) > 1 else ""
+        facts.append(f"{title(first.column.name)} {first.percent} % read{when}{more}")
     return " · ".join(facts)
 
 

@@ -23,7 +23,7 @@ from cse.app.results import adaptation
 from cse.app.results.judge import Judge, columns_of
 from cse.app.server.gradio_adapter import current_request
 from cse.app.show import Answer, Shown, page_html, plot_value
-from cse.app.state import attach, chosen_corpus
+from cse.app.state import attach, choices_of, chosen_corpus
 from cse.app.top import Top, model_choices, stem_of
 from cse.app.training.request import ADAPT, MAX_NAME, REFUSED, TEXTS, UNOWNED, TrainingRequest, checked
 from cse.app.training.training import State, Training, how_to_open
@@ -110,8 +110,11 @@ def in_words(training: Training) -> str:
     return f"Stopped after {spent}, with what was there." if training.stopping else f"Finished in {spent}."
 
 
-def training_html(training: Training) -> str:
-    """Return the state of a training, the first answer while it runs, and its one verdict at the end."""
+def training_html(training: Training, quotes: bool = True) -> str:
+    """Return the state of a training, the first answer while it runs, and its one verdict at the end.
+
+    It `quotes` texts of its corpus while that is there: a visitor may have removed it.
+    """
     request, progress, outcome = training.request, training.progress, training.outcome
     scored, share = None, progress.step / progress.steps if progress.steps else 0.0
     report, made = (outcome.report, outcome.models) if outcome else (None, ())
@@ -125,7 +128,7 @@ def training_html(training: Training) -> str:
         "adaptation", "training", name=request.name, method=method, corpus=request.corpus, words=in_words(training),
         failure=training.failure, share=share if training.running else None, candidates=Markup(table),
         lines=training.lines, sentence=adaptation.on_page(outcome.sentence) if outcome else "",
-        changed=report["changed"] if report else (),
+        changed=report["changed"] if report and quotes else (),
         models=[model.name for model in made if model.folder.name != CANDIDATE],
         judged=[model.name for model in made if model.folder.name == CANDIDATE],
     )  # fmt: skip
@@ -158,9 +161,10 @@ class Trainer:
         if training is None:
             return [*self.unchanged[self.page :], *self._added(key, models, known)] if known == () else self.unchanged
         running, ticks = training.running, int(training.seconds // OFTEN)
+        quotes = training.request.corpus in dict(choices_of(self._state, key))
         now = (
             id(training), training.state, training.progress.step, len(training.progress.stages), training.lines[-1:],
-            training.stopping, training.asks, ticks if running else 0,
+            training.stopping, training.asks, ticks if running else 0, quotes,
         )  # fmt: skip
         if now == known:
             return self.unchanged
@@ -174,7 +178,7 @@ class Trainer:
         asks = training.asks.partition(":")[0]  # what the stage of minutes takes and may add
         begun = f"First answer. {asks[:1].upper()}{asks[1:]}. It has begun: keep the answer, or let it go on."
         return [
-            training_html(training), gr.update(visible=bool(asks)), html.verdict(begun if asks else ""), slider,
+            training_html(training, quotes), gr.update(visible=bool(asks)), html.verdict(begun if asks else ""), slider,
             gr.update(value=spec and plot_value(spec), visible=spec is not None),
             html.hint(adaptation.dial_sentence(points, dial)) if spec else "", gr.update(visible=bool(names)),
             gr.update(choices=names, value=name or None), self.opening(key, name),
@@ -325,7 +329,8 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     for button in (stop, keep):
         button.click(trainer.stop, [top.key, top.models], outputs, **LANE)
     go_on.click(trainer.go_on, top.key, asking, **QUICK)
-    timer.tick(trainer.draw, [top.key, mark, top.models], outputs, **LANE)
+    for event in (timer.tick, top.corpus.change):  # a visitor may have removed the texts
+        event(trainer.draw, [top.key, mark, top.models], outputs, **LANE)
     start.change(lambda name: reading_html(state, name), start, reading, **QUICK)
     turning = Run(trainer.turn, [top.key, dial], [plot, turned])
     dial.release(*turning, **QUICK)

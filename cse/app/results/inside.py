@@ -77,10 +77,10 @@ class Attention(Result):
             on_prefix = shown.loc[shown["on_prefix"], "share"].sum()
             prefix = f"; at the prefix {percent(on_prefix)}" if on_prefix else ""
             parts.append(f"{title(name)} at {most['token']} ({percent(most['share'])}{prefix})")
-        least = frame.groupby("model")[["layer", "head"]].max().min()
+        most = frame.groupby("model")[["layer", "head"]].max()
         beyond = [
-            f" Not every model has a {name} {asked}: its last one is shown."
-            for name, asked in (("layer", self.layer), ("head", self.head)) if asked > least[name]
+            f" {'Not every' if asked <= most[name].max() else 'No'} model has a {name} {asked}: its last one is shown."
+            for name, asked in (("layer", self.layer), ("head", self.head)) if asked > most[name].min()
         ]  # fmt: skip
         return f"Most attention: {', '.join(parts)}. Attention does not tell which token matters.{''.join(beyond)}"
 

@@ -139,7 +139,9 @@ class Map(Result):
                 if number + 1 < count:
                     yield frame
         if drawn:
-            session.notes.extend([*said, *(fitted_notes(session, sentences) if labels else ())])
+            fitted = fitted_counts(session, sentences) if labels else {}
+            frame.attrs["fitted"] = list(fitted)
+            session.notes.extend([*said, *fitted_notes(fitted, sentences)])
         if not session.failed:
             session.state.frames.put(self.cache_key(session), (frame, dict(session.models), tuple(session.notes)))
         yield frame
@@ -198,7 +200,8 @@ class Map(Result):
         return [f"Maps of {listed(shown)}, coloured by {by}{chosen}."]
 
     def says(self, frame: pd.DataFrame) -> str:
-        shares = {name: rows["same_topic"].iloc[0] for name, rows in by_models(frame).items()}
+        fitted = frame.attrs.get("fitted", ())  # whose neighbours are too good here
+        shares = {name: rows["same_topic"].iloc[0] for name, rows in by_models(frame).items() if name not in fitted}
         moved = moved_by_training("label neighbours of all texts", shares, lambda share: f"{100 * share:.1f}")
         return f"{moved} {neighbourhoods(disagreements(frame))}".strip()
 
@@ -284,11 +287,18 @@ def groups_of(
     return known
 
 
-def fitted_notes(session: Session, texts: Sequence[str]) -> list[str]:
-    """Return which models were fitted on some of these texts, whose label neighbours are therefore too good."""
-    counts = {title(column.name): fitted_count(column.model, texts) for column in session.columns}
+def fitted_counts(session: Session, texts: Sequence[str]) -> dict[str, int]:
+    """Return the models that were fitted on some of these texts, each with their number."""
+    counts = {column.name: fitted_count(column.model, texts) for column in session.columns}
+    return {name: count for name, count in counts.items() if count}
+
+
+def fitted_notes(counts: Mapping[str, int], texts: Sequence[str]) -> list[str]:
+    """Return how many of these texts models were fitted on, whose label neighbours are therefore too good."""
     held_out = "so its label neighbours are too good here; Results and Your model count those held out"
-    return [f"{name} was {fitted_note(count, len(set(texts)))}, {held_out}." for name, count in counts.items() if count]
+    different = len(set(texts))
+    of = [(title(name), fitted_note(count, different)) for name, count in counts.items()]
+    return [f"{name} was {note.removesuffix('texts')}different texts, {held_out}." for name, note in of]
 
 
 def texts_of(corpus: ChosenCorpus, rows: np.ndarray) -> pd.DataFrame:

@@ -365,7 +365,8 @@ class Labels(Result):
 
         answers = {name: scores(vectors) for name, vectors in session.encoded(texts).items()}
         counts = {"texts": len(rows), "labels": len(set(labels))}
-        return stacked({name: {**scored, **counts} for name, scored in answers.items()})
+        ordered = sorted(answers.items(), key=lambda answer: -answer[1]["neighbours"])
+        return stacked({name: {**scored, **counts} for name, scored in ordered})
 
     def says(self, frame: pd.DataFrame) -> str:
         ordered = frame.sort_values("neighbours", ascending=False)

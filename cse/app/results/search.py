@@ -103,7 +103,7 @@ class Search(Result):
         hits = stacked(answers)
         hits = hits[hits["position"].isin(hits.loc[hits["found"], "position"])].reset_index(drop=True)
         if hits.empty and self.where:
-            session.notes.append("No row meets the condition.")
+            session.notes.insert(0, "No row meets the condition.")
         elif hits.empty:
             session.notes.append("No text reaches the minimum percentile; lower it.")
         return hits

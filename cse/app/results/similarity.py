@@ -93,11 +93,14 @@ class Similarity(Result):
         models: dict[str, list[str]] = {}  # by what is shown of them, the least first
         for name in sorted(with_starts(shares), key=shares.__getitem__):
             models.setdefault(less_alike(shares[name]), []).append(name)
-        least, *between = [f"{shown} in {listed(names)}" for shown, names in models.items()]
-        where = f"from {least} to {between[-1]}" if len(between) > 1 else ", ".join([least, *between])
-        if len(models) == 1 and len(with_starts(shares)) > 1:
-            where = f"{next(iter(models))} in every model"
-        seen = f"Random pairs that are less alike: {where}."
+        first, *others = models
+        noun = {"all": "all random pairs", "none": "no random pair"}.get(first, f"{first} of random pairs")
+        in_model = [f"in {listed(names)}" for names in models.values()]
+        if not others and len(with_starts(shares)) > 1:
+            in_model = ["in every model"]
+        parts = [f"{shown} {where}" for shown, where in zip((noun, *others), in_model, strict=True)]
+        seen = f"It is closer than {f'{parts[0]} up to {parts[-1]}' if len(parts) > 2 else ', '.join(parts)}."
+        seen = seen if lesson else seen.replace("It is", "The pair is", 1)
         moved = moved_by_training("mean cosine of random pairs", means, partial(printed, "%.2f"))
         return " ".join(part for part in (lesson, seen, moved) if part)
 

@@ -74,6 +74,9 @@ function draw() {
   shown = step;
 }
 
+// A number stays in a line with its sign of percent.
+const together = words => words.replaceAll(' %', '\u00a0%');
+
 function tell({lesson, step: number, guess, answer, outcome, numbers, conclusion}) {
   const step = named(`${lesson} ${number}`), body = step.querySelector('.cse-lesson-body');
   const box = body.querySelector('[role="status"]');
@@ -85,7 +88,7 @@ function tell({lesson, step: number, guess, answer, outcome, numbers, conclusion
   const measured = numbers.map(line => ['cse-lesson-numbers', line]);
   const lines = [['cse-lesson-outcome', outcome], ...measured, ['cse-says', conclusion]];
   box.replaceChildren(...lines.filter(([, textContent]) => textContent).map(
-    ([className, textContent]) => Object.assign(document.createElement('p'), {className, textContent})));
+    ([className, words]) => Object.assign(document.createElement('p'), {className, textContent: together(words)})));
   draw();
   if (step !== here()) return;
   if (box.offsetTop + box.offsetHeight > body.offsetTop + body.clientHeight) body.scrollTop = box.offsetTop - body.offsetTop;
@@ -125,7 +128,10 @@ panel.addEventListener('click', ({target}) => {
   if (choice !== undefined) ask(here(), choice);
   if (name !== undefined) go(name);
   if (large !== undefined) present(!presenting());
-  if (target.matches('.cse-lesson-fold')) target.ariaExpanded = String(!panel.classList.toggle('cse-folded'));
+  if (target.matches('.cse-lesson-fold')) {
+    const folded = panel.classList.toggle('cse-folded');
+    Object.assign(target, {ariaExpanded: String(!folded), textContent: folded ? 'Open' : 'Fold'});
+  }
 });
 document.addEventListener('click', event => {
   const tab = event.target.closest?.('[role="tab"]');

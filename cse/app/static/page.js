@@ -2,6 +2,7 @@
 const KEPT = ['lesson', 'step', 'present', '__theme'];  // names that stay in the address whatever the visitor does
 const MAX_CHARACTERS = 2000;  // of a value in the address
 const OWN_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
+const SAID = 15000;  // milliseconds that a saved file is named
 const PAUSE = 400;  // milliseconds without a key
 const FIELDS = 'input, textarea, select, [contenteditable], [role=slider], [role=listbox], [role=option]';
 
@@ -109,6 +110,7 @@ function save(name, blob) {
 // Save a text or base64 as a file, or show a text as code with a button to copy it.
 function savedFile(element, props, watch) {
   const [said, code, copy] = ['p', 'pre', 'button'].map(tag => element.querySelector(`.cse-taken > ${tag}`));
+  let timer;
   copy.addEventListener('click', async () => {
     const done = await copied(code.textContent);
     if (!done) getSelection().selectAllChildren(code);
@@ -122,6 +124,8 @@ function savedFile(element, props, watch) {
     const without = lacking.length ? ` Without a result: ${lacking.join(', ')}.` : '';
     said.textContent = type ? [`Saved ${file}.${without}`, ...notes].join(' ') : 'Runs against this app:';
     const bytes = () => Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
+    clearTimeout(timer);
+    if (type && !notes.length) timer = setTimeout(() => { said.textContent = ''; }, SAID);
     if (type) save(file, base64 ? new Blob([bytes()], {type}) : new Blob([text], {type: `${type};charset=utf-8`}));
   });
 }
