@@ -35,7 +35,7 @@ MAX_CHARACTERS, WRAPPED = 60, r".4\linewidth"  # of a cell in one line of a LaTe
 MAX_CELL = 200  # characters of a cell in a paper
 POINTS_PER_MM = 72 / 25.4
 WIDTHS = {"one column (77 mm)": 77, "two columns (160 mm)": 160}
-MM_PER_ENTRY, FACET_GAP = 40, 14  # of a legend; points between the panels of a figure
+MM_PER_ENTRY, FACET_GAP = 40, 17  # of a legend; points between the panels of a figure
 FONT = {"labelFontSize": 8, "titleFontSize": 8}  # points
 NO_ROWS = "The answer has no rows, so there is nothing to save."
 BOLD = re.compile(r"\*\*([^*]+)\*\*( ± [\d.]+)?")  # a cell of a sheet that is bold, its deviation not
@@ -239,10 +239,12 @@ def figure(answer: Answer, kind: str, millimetres: float = 160) -> bytes:
     if "layer" in spec:  # a page is three times as wide as a column
         spec["layer"] = [{**layer, "mark": smaller(layer["mark"])} for layer in spec["layer"]]
     spec["config"] = {**config, "text": {"fontSize": 8}}
-    if spec.get("width") == "container":
-        spec["width"] = millimetres * POINTS_PER_MM
-    elif "facet" in spec:
-        spec["spec"] = scaled(spec["spec"], millimetres * POINTS_PER_MM / spec["columns"] - FACET_GAP)
+    width = millimetres * POINTS_PER_MM
+    if "facet" in spec:
+        spec["columns"] = 1 if millimetres == min(WIDTHS.values()) else spec["columns"]
+        spec["spec"] = scaled(spec["spec"], width / spec["columns"] - FACET_GAP)
+    elif spec.get("width") == "container":
+        spec["width"] = width
     closed: dict[str, Any] = {"allowed_base_urls": []}  # no chart may read an address
     if kind == "svg":  # a length without a unit is in pixels
         drawing = vl_convert.vegalite_to_svg(spec, **closed)

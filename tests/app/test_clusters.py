@@ -19,7 +19,7 @@ from given_corpus import GivenCorpus
 from page_state import KEY, put_table
 
 from cse.analysis.duplicates import thresholds
-from cse.app.files import figure
+from cse.app.files import WIDTHS, figure
 from cse.app.html import LIGHT
 from cse.app.models.naming import title
 from cse.app.places.clusters import (
@@ -118,7 +118,12 @@ def test_the_figure_has_the_maps_of_the_page_in_their_order_and_its_colours_and_
     assert names == ["DCPCSE", "SimCSE"]
     assert [name in drawing for name in ("food", "no label", drawn["name"].iloc[0])] == [True, True, False]
     assert drawing.count(">food</text>") == 1 + 2 * 2  # in the legend, and with its halo on each map
-    assert "of 5 nearest differ" in shown(Map(groups=4, colour="Disagreement"))[1]
+    by = Map(groups=4, colour="Disagreement")
+    assert "of 5 nearest differ" in shown(by)[1]
+    assert "SimCSE and PromptBERT do not share" in by.facts(drawn)[0]
+    for width in WIDTHS.values():  # in points
+        drawing = figure(Answer(Map(groups=4), drawn, {}), "svg", width).decode()
+        assert float(re.search(r' width="([0-9.]+)pt"', drawing)[1]) == pytest.approx(width * 72 / 25.4, rel=0.04)
 
 
 def test_names_on_a_figure_stand_above_most_of_their_points_and_never_over_each_other(drawn) -> None:

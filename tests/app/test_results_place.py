@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import cse
 from cse.app.files import as_latex
 from cse.app.models.models import Column, columns
+from cse.app.models.naming import title
 from cse.app.results.scores import (
     HELD_OUT,
     Labels,
@@ -178,6 +179,21 @@ def test_the_papers_numbers_stand_beside_those_obtained() -> None:
     assert row["published"] == 76.25
     assert row["obtained"] == pytest.approx(average, abs=0.006)
     assert row["difference"] == pytest.approx(average - 76.25, abs=0.006)
+    sheet = Ledger().sheet(frame)
+    assert sheet.columns.tolist() == ["row", "published", "obtained", "difference", "remarks"]
+    assert sheet["remarks"].tolist() == frame["remarks"].tolist()
+
+
+def test_the_best_is_said_by_its_lead_and_of_sets_without_an_average_by_their_number() -> None:
+    level = shown({"sts": board(a=[60.0, 61.0, 62.0], b=[60.5, 60.6, 60.7], c=[50.0, 50.1, 50.2])}, "simcse")
+    clear = shown({"sts": board(a=[60.0, 60.1], c=[50.0, 50.1])}, "simcse")
+    assert clear.result.says(clear.frame) == "a is best by average, 10.00 ahead of c, significantly."
+    assert level.result.says(level.frame).startswith("a is best by average; b does not differ")
+    transfer = ask(open_state(BUNDLED_NAMES, ()), Scores, {"task": "transfer", "models": ["simcse", "simcse (before)"]})
+    best = transfer.frame[transfer.frame["mark"] == "best"]["model"].value_counts()
+    said = transfer.result.says(transfer.frame)
+    assert [f"{title(name)} in {count}" in said for name, count in best.items()] == [True] * len(best)
+    assert transfer.notes[0] == "No scores of SimCSE before training on this task."
 
 
 # -- the labels of the corpus ----------------------------------------------------------------------------------------

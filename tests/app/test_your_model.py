@@ -144,6 +144,9 @@ def test_the_page_says_the_verdict_of_the_report_and_only_to_its_visitor(adapted
     page = training_html(training)
     assert report["verdict"].partition(". ")[0].replace(" -", f" {MINUS}") in page.replace("&#39;", "'")
     assert HOSTILE not in page
+    assert "neighbours change most" in page
+    left = training_html(training, quotes=False)  # after the visitor has removed the texts
+    assert not [text for text in MANY if text in left]
     frame = Adaptation().frame(open_session(state, key=KEY))
     pd.testing.assert_frame_equal(frame, report_frame(report))
     assert frame.iloc[0]["grouping"] == report["grouping"]["start"]

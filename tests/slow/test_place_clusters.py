@@ -152,6 +152,26 @@ def test_bars_of_changes_filter_both_maps_and_another_model_is_compared(page):
     page.locator("#maps .cse-narrow").select_option("2")
 
 
+def test_a_link_opens_the_view_and_the_filters_and_another_colour_leaves_them(page, browser, url):
+    view(page, "Groups")
+    page.locator("#groups summary").first.click()
+    name = page.locator("#groups summary b").first.inner_text()
+    expect(count(page)).to_have_text(re.compile(f"of 120: {name}$"))
+    shown = count(page).inner_text()
+    page.locator("#maps .cse-tools select").nth(1).select_option("Length")
+    expect(count(page)).to_have_text(shown)
+    expect(page.locator("#groups .cse-key").first).to_be_hidden()  # the legend has other colours
+    view(page, "Changes")
+    page.wait_for_url("**only=**view=Changes**")
+    with watched(browser, page.url, width=1280, height=844) as other:
+        expect(count(other)).to_have_text(shown)
+        expect(other.locator("#neighbours [data-shared]").first).to_be_visible()
+        expect(other.locator("#groups")).to_be_hidden()
+    page.locator("#maps .cse-tools select").nth(1).select_option("Group")
+    page.get_by_role("button", name="Clear", exact=True).click()
+    expect(page).not_to_have_url(re.compile("only="))
+
+
 def test_near_duplicates_follow_the_slider_and_a_group_is_rejected(page):
     view(page, "Near-duplicates")
     said = page.locator("#duplicate-numbers .cse-says")
