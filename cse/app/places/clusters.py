@@ -63,6 +63,8 @@ class Clusters:
             return
         asked, session = Map.of({"groups": groups, "most": most, "seed": seed}), self.session(*shared)
         mark, begun, frame = mark_of(asked, session), time.monotonic(), pd.DataFrame()
+        if self._state.frames.get(asked.cache_key(session)) is None:  # those of other models are dimmed
+            yield [gr.skip(), said("Drawing the maps…", "cse-drawing"), *[gr.skip()] * 4]
         for done, frame in enumerate(asked.frames(session), start=1):
             rest = len(session.columns) - frame["model"].nunique() - len(session.failed) if len(frame) else 0
             left = (time.monotonic() - begun) / done * rest
@@ -82,12 +84,9 @@ class Clusters:
         asked, session = Map(groups=groups, most=most, seed=seed), self.session(corpus, models, key)
         mark = mark_of(asked, session)
         if seen and drawn != mark:
-            begun = said("Drawing the maps…", "cse-drawing")
-            if drawn[:1] == mark[:1]:
-                yield [gr.skip(), begun, *[gr.skip()] * 4]
-            else:
+            if drawn[:1] != mark[:1]:
                 hint = f"The maps of {session.name_of(session.corpus)} are being drawn."
-                yield [{"hint": hint, "request": number}, begun, "", "", "", ()]
+                yield [{"hint": hint, "request": number}, "", "", "", "", ()]
             yield from self.draw(*values)
         else:
             yield [gr.skip()] * 6
