@@ -194,6 +194,10 @@ def test_the_best_is_said_by_its_lead_and_of_sets_without_an_average_by_their_nu
     said = transfer.result.says(transfer.frame)
     assert [f"{title(name)} in {count}" in said for name, count in best.items()] == [True] * len(best)
     assert transfer.notes[0] == "No scores of SimCSE before training on this task."
+    beside = ask(open_state(BUNDLED_NAMES, ()), Scores, {"models": ["dcpcse", "dcpcse (before)", "conpvp"]}).frame
+    averages = beside[beside["column"] == "average"].set_index("model")["value"]
+    assert averages["dcpcse (before)"] < averages["conpvp"]
+    assert averages.is_monotonic_decreasing
 
 
 # -- the labels of the corpus ----------------------------------------------------------------------------------------

@@ -92,24 +92,27 @@ class Scores(Result):
             first = "download the model under Your model first if it is yours, then: " if FOLDER in command else ""
             session.notes.append(f"No shipped scores of {unscored}. To score them: {first}{command}")
 
-        def rank(label: str) -> float:
-            figure = board.rows[label].figures[0]
+        def rank(label: str, start: bool = False) -> float:
+            figure = (board.rows[label].start or [None])[0] if start else board.rows[label].figures[0]
             lower = board.columns[0].score in board.task.lower
             return float("inf") if figure is None else figure.value if lower else -figure.value
 
-        rows = []
+        rows, ranks = [], {f"{names[label]}{BEFORE}": rank(label, start=True) for label in board.rows}
+        ranks |= {names[label]: rank(label) for label in board.rows}
         others = {label for label, name in names.items() if name not in own and own <= asked}
         shown = [label for label, row in board.rows.items() if row.pooling or label in others or names[label] in asked]
         for number in range(len(board.columns)):
             verdict = board.verdict(number, shown)
-            for label in sorted(board.rows, key=rank):
+            of_column = []
+            for label in board.rows:
                 told, start = figure_of(board, label, number, verdict), f"{names[label]}{BEFORE}"
                 if label in shown:
-                    rows.append({"model": names[label], **told})
+                    of_column.append({"model": names[label], **told})
                 if start in asked and told["before"] is not None:
                     alone = {"deviation": None, "runs": 0, "low": None, "high": None, "before": None, "mark": "",
                              "seeds": ""}  # fmt: skip
-                    rows.append({"model": start, **told, "value": told["before"], "trained": 0, **alone})
+                    of_column.append({"model": start, **told, "value": told["before"], "trained": 0, **alone})
+            rows += sorted(of_column, key=lambda row: ranks[row["model"]])
         frame = pd.DataFrame([row for row in rows if row["value"] is not None])
         unknown = [column.name for column in session.columns if column.name.endswith(BEFORE)]
         if unknown := [name for name in unknown if name not in set(frame["model"])]:
