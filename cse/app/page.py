@@ -161,6 +161,8 @@ def open_places(
 def keep_current(state: AppState, shown: Shown, top: Top, current: gr.State) -> None:
     """Answer anew when the mark of its place changes, unless it has answered for that: the address may have asked it.
 
+    An answer for another choice may come late, as of a lesson that was closed meanwhile: it is answered anew as well.
+
     The answer of a part that waits for its button goes, and one about another corpus, where models have to read the new
     texts first. A part that answers step by step, the maps, follows by itself, and one that asks neither corpus nor
     models, an adaptation, stays.
@@ -197,7 +199,10 @@ def keep_current(state: AppState, shown: Shown, top: Top, current: gr.State) -> 
 
     examples = tuple(field.value for field in own)
     known = gr.State((examples, state.demo.label, top.models.value))
-    current.change(again, [known, shown.answered, *run.inputs], [*run.outputs, known, *own], **lane)
+    gr.on(
+        [current.change, shown.answered.change], again, [known, shown.answered, *run.inputs],
+        [*run.outputs, known, *own], trigger_mode="always_last", **lane,
+    )  # fmt: skip
 
 
 def theme() -> gr.themes.Base:

@@ -135,7 +135,8 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     used = [said, lines, corpus, about]
     shown = [column, labels, rows]
     changes = [file.upload, file.clear, file.delete]  # by the visitor; a removal empties the field, too
-    upload = gr.on(changes, partial(uploaded, state), [file, chosen, key], [*shown, *used], **SILENT)
+    last = {"trigger_mode": "always_last", **SILENT}  # a file that is given while one is taken away
+    upload = gr.on(changes, partial(uploaded, state), [file, chosen, key], [*shown, *used], **last)
     use_texts = use.click(partial(put_texts, state), [file, lines, column, labels, chosen, key], used, **SILENT)
     about.change(None, about, js=CLOSE, **HIDDEN)
     for event in (number.change, chosen.change):

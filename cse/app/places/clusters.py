@@ -223,7 +223,7 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
         event(guarded(place.open), [seen, drawn, *run.inputs], outputs, js=SEEN % "#maps", **lane)
     kept = [*values.values(), *shared.values()]
     hidden: dict[str, Any] = {**lane, "trigger_mode": "always_last"}
-    canvas.select(place.choose, None, [pin, shown, colour, words, only], **QUICK)
+    canvas.select(place.choose, None, [pin, shown, colour, words, only], trigger_mode="always_last", **QUICK)
     shown.change(guarded(place.compare), [shown, *kept], [listed, changes], **hidden)
     # Each selection is answered: Gradio would repeat a waiting one with the points of the one before.
     told = {"trigger_mode": "multiple", "show_progress_on": table, **HIDDEN, **MAPS}
