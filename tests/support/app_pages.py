@@ -20,7 +20,10 @@ NEEDS_BROWSER = [
     ),
 ]
 TABS = ("Similarity", "Search", "Tokens", "Clusters", "Your model", "Results")
-CUT_OFF = re.compile("signal is aborted|BodyStreamBuffer was aborted|Connection errored out|Failed to fetch|^Response$")
+CUT_OFF = re.compile(
+    "signal is aborted|BodyStreamBuffer was aborted|Connection errored out|Failed to fetch|network error|^Response$|"
+    "Unexpected error 404: Not Found"  # of the stream
+)
 STREAM = "/queue/data?"  # which is not found for a page that has left
 STILL = "document.getAnimations().every(each => each.playState !== 'running')"  # colours and results fade in
 WAIT = 120_000  # milliseconds: the machine may be busy
