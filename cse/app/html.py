@@ -38,7 +38,10 @@ TINTS = {
 # Of the bundled models: at least 3:1 on the backgrounds of both schemes.
 MODELS = {"simcse": "#3d8eff", "promptbert": "#eb2f00", "dcpcse": "#178267", "conpvp": "#ca499f"}
 # Of readings of the backbone alone.
-UNTRAINED = {"mean": "#888888", "cls": "#a08c6a", "first-last": "#5f7f8f", "static": "#967a96", "prompt": "#7c8a62"}
+UNTRAINED = {
+    "untrained (mean)": "#888888", "untrained (cls)": "#a08c6a", "untrained (first-last)": "#5f7f8f",
+    "untrained (static)": "#967a96", "untrained (prompt)": "#7c8a62",
+}  # fmt: skip
 OWN = ("#6655ff", "#777744", "#bb7788", "#779955")  # of other models, in the order of the page's columns
 TEMPLATES = Path(__file__).parent / "templates"
 STATIC = Path(__file__).parent / "static"
@@ -105,7 +108,7 @@ def painted(name: str) -> str:
 
 def colour_of(name: str) -> str:
     """Return the colour of a bundled model, a pale one before its training, or of a reading; empty for other models."""
-    own = MODELS.get(name.removesuffix(BEFORE), "") or UNTRAINED.get(name.removeprefix("untrained (")[:-1], "")
+    own = {**MODELS, **UNTRAINED}.get(name.removesuffix(BEFORE), "")
     return pale(own) if own and name.endswith(BEFORE) else own
 
 

@@ -30,9 +30,9 @@ def fitted_count(model: str, texts: Iterable[str]) -> int:
     return len(_digests(texts) & set(fitted.split()))
 
 
-def fitted_note(count: int, texts: int) -> str:
+def fitted_note(count: int, texts: int, what: str = "texts") -> str:
     """Return the mark of scores on texts of which a model was fitted on `count`; empty for none."""
-    return f"fitted on {count:,} of these {texts:,} texts" if count else ""
+    return f"fitted on {count:,} of these {texts:,} {what}" if count else ""
 
 
 def _digests(texts: Iterable[str]) -> set[str]:

@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 from colour_vision import VISIONS, contrast, difference, lab
 
-from cse.app.html import DARK, LIGHT, MODELS, OWN, UNTRAINED
+from cse.app.html import DARK, LIGHT, MODELS, OWN, UNTRAINED, colour_of
 from cse.app.results.adaptation import COLOURS
 from cse.methods.catalogue import UNTRAINED as READINGS
 from cse.models.names import BUNDLED_NAMES
@@ -38,7 +38,8 @@ def test_colours_of_ones_own_models_differ_by_nine_from_each_other_and_from_thos
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_colours_of_models_stand_out_from_the_backgrounds_of_both_schemes(ground):
     assert MODELS.keys() == set(BUNDLED_NAMES)
-    assert UNTRAINED.keys() <= READINGS.keys()
+    assert UNTRAINED.keys() <= {f"untrained ({name})" for name in READINGS}
+    assert colour_of("clsx") == ""  # a visitor's model
     for colour in (*MODELS.values(), *UNTRAINED.values(), *OWN, *COLOURS.values()):
         assert contrast(rgb(colour), rgb(ground)) >= 3, colour
 

@@ -17,7 +17,7 @@ from cse.app.events import HIDDEN, LINKS, MAPS, QUICK, SILENT, Linked, Newest, g
 from cse.app.html import colour_of, file_value, result, saved_file, script, settings
 from cse.app.models.naming import choices, title
 from cse.app.result import by_models, further_columns
-from cse.app.results.colourings import by_disagreement, by_group, is_column
+from cse.app.results.colourings import as_texts, by_disagreement, by_group, is_column
 from cse.app.results.duplicates import LEAST, Duplicates, tables
 from cse.app.results.groups import Groups, Neighbours
 from cse.app.results.map import OWN_COLUMNS, Map, colourings_of, near_of, pair_of
@@ -319,7 +319,7 @@ def selection(frame: pd.DataFrame, points: Sequence[int]) -> pd.DataFrame:
     """Return the rows at these positions: row, text, label, the corpus's columns, and the group in each model."""
     models = by_models(frame)
     one, further = next(iter(models.values())), further_columns(frame, OWN_COLUMNS)
-    labelled = one["label"].notna().any() and not is_column(one["label"], (one[name] for name in further))
+    labelled = one["label"].notna().any() and not is_column(one["label"], (as_texts(one[name]) for name in further))
     kept = ["row", "text", *(["label"] if labelled else []), *further]
     groups = {f"group of {title(name)}": rows["name"].iloc[list(points)].to_numpy() for name, rows in models.items()}
     return one[kept].iloc[list(points)].assign(**groups).reset_index(drop=True)

@@ -68,7 +68,7 @@ def colourings(texts: pd.DataFrame, columns: Mapping[str, pd.Series]) -> list[Co
     Cells of ids and titles do not repeat. Labels that are a column have its name.
     """
     shown, labels = {name.strip(): as_texts(cells) for name, cells in columns.items()}, texts["label"]
-    named = {"Label": labels} if labels.notna().any() and not is_column(labels, columns.values()) else {}
+    named = {"Label": labels} if labels.notna().any() and not is_column(labels, shown.values()) else {}
     made = []
     for name, cells in {**named, **shown}.items():
         filled, ordered = cells[cells != ""], by_fifths(name, cells)
@@ -84,8 +84,8 @@ def as_texts(cells: pd.Series) -> pd.Series:
 
 
 def is_column(labels: pd.Series, columns: Iterable[pd.Series]) -> bool:
-    """True if one of the columns of a corpus has its labels."""
-    return any(as_texts(labels).equals(as_texts(cells)) for cells in columns)
+    """True if one of the columns of a corpus, as texts, has its labels."""
+    return any(map(as_texts(labels).equals, columns))
 
 
 def by_frequency(title: str, labels: Sequence[str]) -> Colouring:

@@ -296,9 +296,8 @@ def fitted_counts(session: Session, texts: Sequence[str]) -> dict[str, int]:
 def fitted_notes(counts: Mapping[str, int], texts: Sequence[str]) -> list[str]:
     """Return how many of these texts models were fitted on, whose label neighbours are therefore too good."""
     held_out = "so its label neighbours are too good here; Results and Your model count those held out"
-    different = len(set(texts))
-    of = [(title(name), fitted_note(count, different)) for name, count in counts.items()]
-    return [f"{name} was {note.removesuffix('texts')}different texts, {held_out}." for name, note in of]
+    notes = {name: fitted_note(count, len(set(texts)), "different texts") for name, count in counts.items()}
+    return [f"{title(name)} was {note}, {held_out}." for name, note in notes.items()]
 
 
 def texts_of(corpus: ChosenCorpus, rows: np.ndarray) -> pd.DataFrame:

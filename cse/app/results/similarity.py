@@ -99,8 +99,8 @@ class Similarity(Result):
         if not others and len(with_starts(shares)) > 1:
             in_model = ["in every model"]
         parts = [f"{shown} {where}" for shown, where in zip((noun, *others), in_model, strict=True)]
-        seen = f"It is closer than {f'{parts[0]} up to {parts[-1]}' if len(parts) > 2 else ', '.join(parts)}."
-        seen = seen if lesson else seen.replace("It is", "The pair is", 1)
+        where = f"{parts[0]} up to {parts[-1]}" if len(parts) > 2 else ", ".join(parts)
+        seen = f"{'It' if lesson else 'The pair'} is closer than {where}."
         moved = moved_by_training("mean cosine of random pairs", means, partial(printed, "%.2f"))
         return " ".join(part for part in (lesson, seen, moved) if part)
 
