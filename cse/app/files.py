@@ -7,7 +7,6 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -23,6 +22,7 @@ from cse.app.html import file_stem, file_value, printed, saved_file
 from cse.app.models.naming import title
 from cse.app.result import Result, equal_starts, plain, records
 from cse.app.show import NO_ANSWER, Answer, Shown, ask, lane_of
+from cse.app.top import stem_of
 from cse.corpus.output import guarded
 from cse.errors import command_line
 
@@ -300,7 +300,7 @@ def file_of(answer: Answer, form: str, width: str, address: str) -> dict[str, An
             raise ValueError(NO_ROWS if answer.models else NO_ANSWER)
         suffix, kind, make = TABLES[form]
         content = make(answer, address)
-    corpus = Path(answer.corpus_label.rpartition(" (")[0]).stem if answer.own else answer.corpus
+    corpus = stem_of(answer.corpus_label) if answer.own else answer.corpus
     name = f"{file_stem(answer.result.key, corpus if answer.result.reads_corpus else '')}.{suffix}"
     lacking = [] if suffix == "json" else list(answer.failed)
     if isinstance(content, bytes):

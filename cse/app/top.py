@@ -13,7 +13,7 @@ import gradio as gr
 from markupsafe import Markup
 
 from cse.app import html, validation
-from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY, ChosenCorpus
+from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY
 from cse.app.corpus.own import GONE, PROMISE, SUMMARY, UNDO, OwnCorpus
 from cse.app.corpus.reading import MOST_TEXTS, SUFFIXES, facts_of, file_corpus, preview
 from cse.app.events import CHANGES, HIDDEN, PRIVATE, QUICK, SILENT, guarded
@@ -253,9 +253,9 @@ def bring_back(state: AppState, key: str) -> tuple[Any, ...]:
     return chosen, said, gr.update(visible=False), gr.Timer(active=False), ""
 
 
-def stem_of(corpus: ChosenCorpus) -> str:
-    """Return the name of a corpus as the beginning of those of files."""
-    stem = Path(corpus.label.rpartition(" (")[0])
+def stem_of(label: str) -> str:
+    """Return the name of a corpus with this label as the beginning of those of files."""
+    stem = Path(label.rpartition(" (")[0])
     while stem.suffix.lower() in SUFFIXES:
         stem = stem.with_suffix("")
     return file_stem(str(stem)) or "corpus"
@@ -267,7 +267,7 @@ def corpus_table(state: AppState, name: str, key: str) -> dict[str, Any]:
     columns = {corpus.text_name: corpus.texts, **corpus.cells(range(len(corpus.texts)))}
     columns = {free_name("row", columns): corpus.numbers, **columns}
     content = csv_text([*columns], zip(*columns.values(), strict=True))
-    return file_value(f"{stem_of(corpus)}.csv", "text/csv", content)
+    return file_value(f"{stem_of(corpus.label)}.csv", "text/csv", content)
 
 
 def model_choices(columns: Sequence[Column]) -> list[tuple[str, str]]:

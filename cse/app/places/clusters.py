@@ -156,7 +156,9 @@ class Clusters:
 
         def made(*values: Any) -> dict[str, Any]:
             session, _, frame = self._near(*values)
-            return file_value(f"{stem_of(session.corpus)}-{name}", "text/csv", csv_text(*tables(frame, session)[name]))
+            return file_value(
+                f"{stem_of(session.corpus.label)}-{name}", "text/csv", csv_text(*tables(frame, session)[name])
+            )
 
         return guarded(made)
 

@@ -85,7 +85,7 @@ def requested(state: AppState, corpus: str, key: str, start: Any, **values: Any)
         model, pooling = start_of(state, start)
     except ValueError as error:
         raise FieldError(START, str(error)) from error
-    saved = f"{stem_of(chosen)}.csv", chosen.text_name, chosen.label_name
+    saved = f"{stem_of(chosen.label)}.csv", chosen.text_name, chosen.label_name
     return checked(
         rules, chosen.texts, chosen.labels, corpus=chosen.label, start=model, pooling=pooling, saved=saved, **values
     )
