@@ -4,7 +4,9 @@ import json
 import re
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
+import gradio as gr
 import numpy as np
 import pandas as pd
 import pytest
@@ -242,3 +244,28 @@ def test_the_shipped_first_answer_is_what_the_bundled_model_says(kind):
     assert shipped.models["simcse"] == found.models["simcse"]
     pd.testing.assert_frame_equal(own, found.frame, atol=1e-3, check_dtype=False)
     assert shipped.result.says(own) == found.result.says(found.frame)
+
+
+def test_an_answer_that_another_choices_overtook_is_asked_for_again(state, monkeypatch):
+    from cse.app import events, page, show
+
+    functions = [each for each in page.page(state).fns.values() if each.name == "again"]
+    again = next(each for each in functions if {"similarity"} & {output.elem_id for output in each.outputs})
+    (place,) = [at for at, output in enumerate(again.outputs) if output is again.inputs[1]]  # the mark of the answer
+    choice = ["a dog", "the sun", "demo", GOOD, ""]
+    left = [*choice[:3], GOOD[:1], ""]  # of a lesson that was closed; its mark is that of the answer on the page
+    mark, known = show.choice_mark(state, "demo", GOOD[:1], ""), (("a", "b"), state.demo.label, GOOD)
+    run, compute, late = again.fn.__closure__, show.ask, []
+    (handler,) = [cell.cell_contents for cell in run if isinstance(cell.cell_contents, events.Run)]
+
+    def overtaken(*args, **options):
+        if not late:  # it begins while the newer choice is being answered
+            late.append(None)
+            late[0] = handler.fn(*left)
+        return compute(*args, **options)
+
+    monkeypatch.setattr(show, "ask", overtaken)
+    monkeypatch.setattr(events, "current_request", lambda: SimpleNamespace(session_hash="visitor"))
+    (answers,) = again.fn(known, mark, *choice)
+    assert late[0][place] == mark  # it changes nothing, so that nothing would ask again
+    assert answers[place] not in (mark, gr.skip())  # but for this
