@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 import signal
 import sys
 import threading
@@ -13,6 +14,9 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from safetensors.numpy import save_file as save_arrays
 
 from cse.adaptation.candidates import MIN_FITTED_TEXTS, OWN, TRAINABLE, Trial, left_out
 from cse.adaptation.choice import (
@@ -32,7 +36,7 @@ from cse.adaptation.choice import (
     choose,
 )
 from cse.adaptation.facts import TextFacts, split, text_facts
-from cse.adaptation.projection import check_projectable
+from cse.adaptation.projection import PROJECTION_RECORD, check_projectable
 from cse.adaptation.report import aligned, changed_neighbours, model_card, page, table
 from cse.adaptation.workspace import (
     CANDIDATE,
@@ -40,6 +44,7 @@ from cse.adaptation.workspace import (
     REPORT,
     REPORT_PAGE,
     RESULT_FOLDER,
+    TURNED_FOLDER,
     Workspace,
     check_output,
 )
@@ -49,7 +54,9 @@ from cse.corpus.formats import Options
 from cse.encoder.processes import check_alone
 from cse.errors import command_line
 from cse.evaluation.retrieval import known_item
-from cse.files.writing import reserved
+from cse.files.checksums import write_checksums
+from cse.files.weights import SINGLE, read_arrays
+from cse.files.writing import read_json, reserved, write_folder, write_json
 from cse.methods.settings import SETTINGS
 from cse.models.loading import open_model
 from cse.models.names import BACKBONE, Kind, resolve
@@ -123,6 +130,34 @@ def adapt(
             files["README.md"] = model_card(report)
         workspace.publish(folder, models[0], models[1], files)
         return report
+
+
+def turn(model: Path, dial: float, output: Path, *, overwrite: bool = False) -> None:
+    """Write an adapted model to `output` as the candidate of its adaptation that differs in the `dial` alone.
+
+    The outputs (k,) of its layer are weighted anew: vectors are those of that candidate, but for rounding. Raises
+    ValueError for a dial beyond -1 to 1, a model without a projection, and an `output` that holds something.
+    """
+    if not abs(dial) <= 1:
+        raise ValueError(f"`dial` is {dial!r}; give a number from -1 (finding) to 1 (grouping)")
+    record = read_json(model / PROJECTION_RECORD) if (model / PROJECTION_RECORD).is_file() else {}
+    layer = next(model.glob("*_Dense"), None)
+    if "spectrum" not in record or layer is None:
+        raise ValueError(f"{model}: no adapted model whose dial can be turned; give another folder, or adapt again")
+    if not overwrite and output.is_dir() and any(output.iterdir()):
+        raise ValueError(f"{output} already holds something; give another `output` or pass `overwrite`")
+    weights = np.array(record["spectrum"], np.float32) ** (dial - record["dial"])
+
+    def fill(target: Path) -> None:
+        others = shutil.ignore_patterns(REPORT, REPORT_PAGE, CANDIDATE, "README.md")  # of the model that was chosen
+        shutil.copytree(model, target, dirs_exist_ok=True, ignore=others)
+        arrays = read_arrays([layer / SINGLE])
+        turned = {name: (weights * array.T).T for name, array in arrays.items()}
+        save_arrays(turned, target / layer.name / SINGLE)
+        write_json(target / PROJECTION_RECORD, {**record, "dial": dial})
+        write_checksums(target)
+
+    write_folder(output, fill, TURNED_FOLDER)
 
 
 def tried(

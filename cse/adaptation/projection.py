@@ -12,7 +12,7 @@ import numpy as np
 
 from cse.encoder.encoder import Encoder
 from cse.files import hub
-from cse.files.checksums import write_checksums
+from cse.files.checksums import CHECKSUM_FILE, write_checksums
 from cse.files.weights import SINGLE, find_weights, read_arrays
 from cse.files.writing import read_json, write_json
 from cse.methods.method import TRAINED_POOLINGS, Head, Pooling, When
@@ -34,12 +34,15 @@ OWN_SHARE, RIDGE = 0.5, 0.01  # of a text in its target; of the mean variance
 class Projection:
     """The `mean` (d,) that is subtracted from vectors, and the `components` (k, d) that then multiply them, in float64.
 
-    `explained` is the share of the variance of the layer's outputs that the components keep.
+    `explained` is the share of the variance of the layer's outputs that the components keep. The components are
+    weighted by their singular values (k,), relative to the first, the `spectrum`, to the power `exponent`.
     """
 
     mean: np.ndarray
     components: np.ndarray
     explained: float
+    spectrum: np.ndarray
+    exponent: float = 0.0
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
@@ -94,10 +97,9 @@ def fit_projection(
     largest = np.abs(chosen).argmax(axis=1)
     signs = np.sign(np.take_along_axis(chosen, largest[:, None], axis=1))
     spectrum = np.sqrt(variances[::-1][:components].clip(variances[-1] * np.finfo(np.float32).eps))
-    weights = (spectrum / spectrum[0])[:, None] ** exponent
-    return Projection(
-        mean, chosen * signs * weights, float(variances[::-1][:components].sum() / variances.clip(0).sum())
-    )
+    spectrum /= spectrum[0]
+    explained = float(variances[::-1][:components].sum() / variances.clip(0).sum())
+    return Projection(mean, chosen * signs * spectrum[:, None] ** exponent, explained, spectrum, exponent)
 
 
 def fit_joined(vectors: np.ndarray, readings: int, **options: Any) -> Projection:
@@ -108,7 +110,7 @@ def fit_joined(vectors: np.ndarray, readings: int, **options: Any) -> Projection
     parts = np.linalg.norm(vectors.reshape(len(vectors), readings, -1), axis=2).mean(axis=0)
     scale = np.repeat(1 / np.where(parts > 0, parts, 1), vectors.shape[1] // readings)
     fitted = fit_projection((vectors * scale).astype(np.float32), **options)
-    return Projection(fitted.mean / scale, fitted.components * scale, fitted.explained)
+    return replace(fitted, mean=fitted.mean / scale, components=fitted.components * scale)
 
 
 def _means(unit: np.ndarray, neighbours: int, labels: Sequence[str]) -> np.ndarray:
@@ -130,7 +132,7 @@ COPIED_FILES = (  # files other than weights that opening a model reads, here or
 )  # fmt: skip
 MODEL_FILES = (
     *COPIED_FILES, *PIPELINE_FILES, PROJECTION_RECORD, FITTED_TEXTS, "README.md", "cse_export.json",
-    "modeling_prefix.py",
+    "modeling_prefix.py", CHECKSUM_FILE,
 )  # fmt: skip
 PLAIN_POOLINGS = ("mean", "cls")
 # Model types whose class takes `add_pooling_layer`.
@@ -187,7 +189,8 @@ def write_projected(
         fill_sentence_transformers(headed, target)
     record = {
         "components": len(projection.components), "texts": texts, "explained": round(projection.explained, 4),
-        "start": encoder.name, "fingerprint": encoder.fingerprint,
+        "start": encoder.name, "fingerprint": encoder.fingerprint, "dial": projection.exponent,
+        "spectrum": projection.spectrum.tolist(),
     }  # fmt: skip
     write_json(target / PROJECTION_RECORD, record)
     write_checksums(target)  # who opens it verifies them

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cse.adaptation.choice import AXES, TRAINING
-from cse.adaptation.projection import MODEL_FILES
+from cse.adaptation.projection import MODEL_FILES, PROJECTION_RECORD
 from cse.errors import ArtefactError
 from cse.files.replace import sweep
 from cse.files.writing import FolderKind, check_folder, partial_folder, read_json, write_file, write_folder, write_json
@@ -30,6 +30,7 @@ ADAPTED_FOLDER = FolderKind(
     "an adapted model", REPORT, ("run", "decision"),
     (REPORT, REPORT_PAGE, *MODEL_FILES, CANDIDATE, *(f"{CANDIDATE}/{name}" for name in MODEL_FILES)),
 )  # fmt: skip
+TURNED_FOLDER = FolderKind("an adapted model", PROJECTION_RECORD, ("dial", "spectrum"), MODEL_FILES)
 STAGE_FOLDERS = (LANGUAGE_FOLDER, TRAINING, TRAINED_FOLDER, RESULT_FOLDER, CANDIDATE_FOLDER)
 UNFINISHED_ADAPTATION = FolderKind(
     "an unfinished adaptation", MARK_FILE, ("request", "stages"),

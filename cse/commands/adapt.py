@@ -11,7 +11,13 @@ from cse.commands import cli
 PURPOSES = ("groups", "search", "both")  # as `cse.adaptation.choice` has them
 
 
+OF_TEXTS = (  # options that a model is not turned with
+    "backbone", "pooling", "column", "label", "titles", "purpose", "read", "minutes", "seed", "resume", "json_output",
+)  # fmt: skip
+
+
 def main(
+    context: typer.Context,
     file: str = typer.Argument(..., help=cli.SOURCE),
     output: Path = cli.option("Folder for the model and the report.", default=...),
     backbone: str = cli.model_option(
@@ -27,6 +33,9 @@ def main(
     read: cli.Read = None,
     minutes: float = cli.option("Most minutes, above 0; what does not fit is left out.", default=30),
     seed: int = cli.seed_option("Of the held-out texts and of training.", default=42),
+    dial: float | None = cli.option(
+        "In place of texts give an adapted model: write it anew for finding (below 0) or grouping (above), -1 to 1."
+    ),
     resume: bool = cli.flag("Continue a killed run."),
     overwrite: bool = cli.flag("Replace an adapted model at --output."),
     json_output: bool = cli.flag("Print the report as JSON."),
@@ -41,11 +50,18 @@ def main(
     Example: cse adapt sentences.txt --output adapted
 
     Example: cse adapt table.csv --column text --label topic --output adapted
+
+    Example: cse adapt adapted --dial -0.25 --output finds-more
     """
-    from cse.adaptation.adapt import AdaptRequest, adapt
+    from cse.adaptation.adapt import AdaptRequest, adapt, turn
     from cse.adaptation.choice import START
     from cse.adaptation.report import lines
 
+    if dial is not None:
+        cli.refuse(context, "--dial turns a model that is adapted", *OF_TEXTS)
+        turn(Path(file), dial, output, overwrite=overwrite)
+        cli.log(f"{output}: {file} at dial {dial:g}")
+        return
     request = AdaptRequest(file, backbone, pooling, column, label, minutes, seed, tuple(read or ()), purpose, titles)
     report = adapt(request, output, resume=resume, overwrite=overwrite, note=cli.log)
     if json_output:

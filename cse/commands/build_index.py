@@ -78,7 +78,7 @@ def main(
     from index import BuildSettings
     from index.stores import location_of, manifest_at, store_of
 
-    if vectors is not None and not _on_command_line(context, "model"):
+    if vectors is not None and not cli.is_given(context, "model"):
         model = None  # a default for commands that encode
     if (model is None) == (vectors is None):
         raise typer.BadParameter("give either --model, to encode the corpus, or --vectors, if it is encoded")
@@ -118,20 +118,14 @@ def main(
     _show(location, index.manifest, json_output)
 
 
-def _on_command_line(context: typer.Context, parameter: str) -> bool:
-    source = context.get_parameter_source(parameter)
-    return source is not None and source.name == "COMMANDLINE"
-
-
 def _check_used(context: typer.Context) -> None:
     """Raise a usage error for an option that --vectors or --append leaves without a use."""
     for cause, why, options in (
         ("vectors", "--vectors record how they were made", ("pooling", "family", "batch_size", "backend")),
         ("append", "--append keeps the settings of the index", ("seed",)),
     ):
-        for option in options:
-            if context.params[cause] and _on_command_line(context, option):
-                raise typer.BadParameter(f"{why}; leave out --{option.replace('_', '-')}")
+        if context.params[cause]:
+            cli.refuse(context, why, *options)
 
 
 def _show(location: Location, manifest: Manifest, json_output: bool) -> None:

@@ -232,6 +232,19 @@ def check_choice(what: str, value: str | None, values: Iterable[str]) -> None:
         raise typer.BadParameter(f"unknown {what} {value!r}; choose from {', '.join(values)}")
 
 
+def is_given(context: typer.Context, parameter: str) -> bool:
+    """True if a parameter is on the command line."""
+    source = context.get_parameter_source(parameter)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def refuse(context: typer.Context, why: str, *parameters: str) -> None:
+    """Raise a usage error for an option that is on the command line."""
+    for option in context.command.params:
+        if option.name in parameters and is_given(context, option.name):
+            raise typer.BadParameter(f"{why}; leave out {option.opts[0]}")
+
+
 def check_outputs(source: str, **outputs: Path | None) -> None:
     """Raise ValueError for an output, by its parameter, that is the file of the `source` or another output.
 

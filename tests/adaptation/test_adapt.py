@@ -26,7 +26,7 @@ from cse.adaptation.choice import candidates as candidates_of
 from cse.adaptation.choice import choose
 from cse.adaptation.facts import split
 from cse.adaptation.projection import fit_joined, fit_projection
-from cse.adaptation.workspace import Workspace
+from cse.adaptation.workspace import Workspace, check_output
 from cse.corpus import Corpus
 from cse.evaluation.clustering import neighbour_values
 from cse.methods.method import Pooling as Pooled
@@ -192,6 +192,25 @@ def test_joined_readings_open_with_the_same_vectors_here_and_in_sentence_transfo
         np.testing.assert_allclose(cse.load(result, backend=backend).encode(sample), expected, atol=1e-5 * size + 1e-5)
     theirs = SentenceTransformer(result, device="cpu").encode(sample)
     np.testing.assert_allclose(cse.load(result).encode(sample), theirs, atol=1e-5)
+    check_output(tmp_path / "out", resume=False, overwrite=True)  # raises for a file that it does not know
+    expected = fit_projection(joined(fit.sentences), **(options | {"exponent": 0.25}))(joined(sample))
+    if start == "normalised":
+        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    turned = str(tmp_path / "turned")
+    for dial in (-0.5, 0.25):  # the second replaces the first
+        ran("adapt", result, "--dial", dial, "--output", turned, "--overwrite")
+    np.testing.assert_allclose(cse.load(turned).encode(sample), expected, atol=1e-5 * size + 1e-5)
+    np.testing.assert_allclose(SentenceTransformer(turned, device="cpu").encode(sample), expected,
+                               atol=1e-5 * size + 1e-5)  # fmt: skip
+    assert "report.json" not in {path.name for path in Path(turned).iterdir()}  # that of another model
+
+
+def test_a_dial_turns_what_an_adaptation_made_and_nothing_else(bert_folder, tmp_path):
+    words = ("--output", tmp_path / "out", "--dial")
+    refused(run("adapt", bert_folder, *words, 0.25), 3, "no adapted model whose dial can be turned")
+    refused(run("adapt", bert_folder, *words, 1.5), 3, "from -1 (finding) to 1")
+    refused(run("adapt", bert_folder, *words, 0.25, "--for", "search"), 2, "leave out --for")
+    assert not (tmp_path / "out").exists()
 
 
 def test_without_labels_the_verdict_is_about_finding_and_a_trained_model_is_left_to_judge(

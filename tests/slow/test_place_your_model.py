@@ -7,6 +7,7 @@ from app_models import AtOnce, serving, write_model
 from app_pages import NEEDS_BROWSER, WAIT, open_tab, unfold, watched
 from playwright.sync_api import expect
 
+from cse.adaptation.candidates import Trial, left_out
 from cse.app.server.access import Rights, owner_address
 from cse.app.training import training as training_module
 from cse.app.training.request import OWN, REFUSED
@@ -25,6 +26,15 @@ def test_an_adaptation_gives_one_verdict_a_dial_and_a_model_beside_its_start(
     browser, bert_folder, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(training_module, "CommandProcess", AtOnce)  # the test below has one of its own
+    scores = Trial.scores
+
+    def scored(self, name, vectors):  # as if one projection were the best
+        result, points = scores(self, name, vectors), 5.0 if name == "projection -0.25" else -9.0
+        gains = {axis: (points,) * 3 for axis in result.get("gains", {})}
+        return {**result, **({"gains": gains} if gains else {})}
+
+    monkeypatch.setattr(Trial, "scores", scored)
+    monkeypatch.setattr(Trial, "training", lambda self: left_out("not tried"))
     trainings, shown = Trainings(OWN, tmp_path), write_model(tmp_path / "simcse", bert_folder, "simcse")
     with (
         serving([str(shown)], root=bert_folder.parent, trainings=trainings) as url,
@@ -53,6 +63,10 @@ def test_an_adaptation_gives_one_verdict_a_dial_and_a_model_beside_its_start(
         page.keyboard.press("Home" if slider.input_value() == slider.get_attribute("max") else "End")
         slider.dispatch_event("pointerup")
         expect(page.locator("#dial-said")).not_to_have_text(before)
+        page.get_by_role("button", name="Take this place").click()
+        expect(outcome).to_contain_text(f"“{NAME} at dial ")
+        expect(page.locator("#repeating")).to_contain_text("--dial")
+        expect(page.get_by_role("button", name="Take this place")).to_be_hidden()  # it is taken
         packed = shutil.make_archive(str(tmp_path / "mine"), "zip", shown)
         page.locator("[popovertarget=models-panel]").first.click()
         models = page.locator("#models-panel")

@@ -25,7 +25,7 @@ from cse.app.server.gradio_adapter import current_request
 from cse.app.show import Answer, Shown, page_html, plot_value
 from cse.app.state import attach, choices_of, chosen_corpus
 from cse.app.top import Top, model_choices, stem_of
-from cse.app.training.request import ADAPT, MAX_NAME, REFUSED, TEXTS, UNOWNED, TrainingRequest, checked
+from cse.app.training.request import ADAPT, MAX_NAME, MODEL, REFUSED, TEXTS, UNOWNED, Made, TrainingRequest, checked
 from cse.app.training.training import State, Training, how_to_open
 from cse.app.validation import FieldError
 from cse.models.names import BACKBONE, BUNDLED_NAMES, resolve
@@ -142,14 +142,27 @@ def dial_of(training: Training, dial: float | None = None) -> tuple[pd.DataFrame
     if points.empty:
         return points, 0.0, None
     own = points.loc[points["chosen"] | points["judged"], "dial"]
-    shown = dial if dial is not None else float(own.iloc[0]) if len(own) else 0.0
+    taken = training.dial if dial is None else dial
+    shown = taken if taken is not None else float(own.iloc[0]) if len(own) else 0.0
     return points, shown, adaptation.Adaptation(shown).charts(frame)[0]
+
+
+def turned_at(training: Training, points: pd.DataFrame, dial: float) -> tuple[Made | None, float]:
+    """Return the model that a place of the dial is made of, None where that is made already or none is; and the place
+    that was tried.
+    """
+    folder = MODEL if points["chosen"].any() else CANDIDATE if points["judged"].any() else None
+    models = training.outcome.models if training.outcome else ()
+    row = adaptation.at_dial(points, dial)
+    there = row["chosen"] or row["judged"] or any(made.folder.name == f"dial{row['dial']:g}" for made in models)
+    made = next((made for made in models if made.folder.name == folder), None)
+    return (None if there else made), float(row["dial"])
 
 
 class Trainer:
     """The handlers of the place; `drawn` is the number of the updates by a training, `page` of those by a new model."""
 
-    drawn, page = 15, 3
+    drawn, page = 16, 3
 
     def __init__(self, state: AppState) -> None:
         self._state, self._trainings = state, state.trainings
@@ -164,7 +177,7 @@ class Trainer:
         quotes = training.request.corpus in dict(choices_of(self._state, key))
         now = (
             id(training), training.state, training.progress.step, len(training.progress.stages), training.lines[-1:],
-            training.stopping, training.asks, ticks if running else 0, quotes,
+            training.stopping, training.asks, ticks if running else 0, quotes, training.dial,
         )  # fmt: skip
         if now == known:
             return self.unchanged
@@ -174,16 +187,16 @@ class Trainer:
         if spec:
             ends = points["dial"].min(), points["dial"].max()
             slider = gr.update(visible=True, minimum=ends[0], maximum=ends[1], value=dial)
-        command = html.escape(training.request.command)
+        commands = '</code> <code class="cse-code">'.join(map(html.escape, training.commands))
         asks = training.asks.partition(":")[0]  # what the stage of minutes takes and may add
         begun = f"First answer. {asks[:1].upper()}{asks[1:]}. It has begun: keep the answer, or let it go on."
         return [
             training_html(training, quotes), gr.update(visible=bool(asks)), html.verdict(begun if asks else ""), slider,
             gr.update(value=spec and plot_value(spec), visible=spec is not None),
-            html.hint(adaptation.dial_sentence(points, dial)) if spec else "", gr.update(visible=bool(names)),
+            *self.said(training, points, dial), gr.update(visible=bool(names)),
             gr.update(choices=names, value=name or None), self.opening(key, name),
             '<p class="cse-note">The command that repeats this, on the corpus as <i>Corpus</i> saves it: '
-            f'<code class="cse-code">{command}</code></p>',
+            f'<code class="cse-code">{commands}</code></p>',
             gr.Timer(active=running), now, gr.update(interactive=running), gr.update(interactive=not running),
             gr.update(interactive=not running),
             *(self.unchanged[: self.page] if running else self._added(key, models, known)),
@@ -238,12 +251,29 @@ class Trainer:
         begin.__name__ = "adapt" if option == "purpose" else "train"  # their names as functions of the page
         return begin
 
-    def turn(self, key: str, dial: float) -> tuple[Any, str]:
+    def said(self, training: Training, points: pd.DataFrame, dial: float) -> tuple[str, Any]:
+        """Return the updates of what a place of the dial gains, and of the button that takes it."""
+        if points.empty:
+            return "", gr.update(visible=False)
+        takes = turned_at(training, points, dial)[0] is not None
+        return html.hint(adaptation.dial_sentence(points, dial)), gr.update(visible=takes)
+
+    def turn(self, key: str, dial: float) -> tuple[Any, ...]:
         """Show a place of the dial."""
+        if (training := self._trainings.newest(key)) is None:
+            return gr.skip(), "", gr.update(visible=False)
+        points, dial, spec = dial_of(training, dial)
+        return (gr.update(value=plot_value(spec)) if spec else gr.skip()), *self.said(training, points, dial)
+
+    def take(self, key: str, dial: float, models: list[str]) -> list[Any]:
+        """Make the model of a place of the dial."""
         training = self._trainings.newest(key)
-        points, dial, spec = dial_of(training, dial) if training else (pd.DataFrame(), dial, None)
-        said = html.hint(adaptation.dial_sentence(points, dial)) if spec else ""
-        return (gr.update(value=plot_value(spec)) if spec else gr.skip()), said
+        points = dial_of(training)[0] if training else pd.DataFrame()
+        made, place = turned_at(training, points, dial) if training and len(points) else (None, dial)
+        if training and made:
+            with one_line_errors():
+                training.turn(made, place)
+        return self.draw(key, None, models)
 
     def stop(self, key: str, models: list[str]) -> list[Any]:
         """End the visitor's training with what it has."""
@@ -305,6 +335,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
         dial = gr.Slider(scale.low, scale.high, 0, step=scale.step, label="Dial: finding ← → grouping", visible=False)
         plot = gr.Plot(show_label=False, visible=False, elem_classes="cse-plot", elem_id="dial-plot")
         turned = gr.HTML("", apply_default_css=False, elem_id="dial-said")
+        take = gr.Button("Take this place", scale=0, min_width=170, visible=False, elem_id="take-dial")
     with gr.Column(visible=False, elem_id="take-it") as taken:
         heading("Take it")
         with gr.Row(equal_height=True):
@@ -317,7 +348,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     fetched = gr.DownloadButton("Model", visible="hidden", elem_id="fetched-model")
     mark, timer = gr.State(()), gr.Timer(TICK, active=False)
     outputs = [
-        shown, asking, asked, dial, plot, turned, taken, which, opens, command, timer, mark, stop, begin, train,
+        shown, asking, asked, dial, plot, turned, take, taken, which, opens, command, timer, mark, stop, begin, train,
         top.models, votes.first, votes.second,
     ]  # fmt: skip
     fields = {FIELD: top.corpus, "The key": top.key, START: start, "The name": name}
@@ -332,8 +363,9 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     for event in (timer.tick, top.corpus.change):  # a visitor may have removed the texts
         event(trainer.draw, [top.key, mark, top.models], outputs, **LANE)
     start.change(lambda name: reading_html(state, name), start, reading, **QUICK)
-    turning = Run(trainer.turn, [top.key, dial], [plot, turned])
+    turning = Run(trainer.turn, [top.key, dial], [plot, turned, take])
     dial.release(*turning, **QUICK)
+    take.click(trainer.take, [top.key, dial, top.models], outputs, **LANE)
     plot.change(None, None, None, js=RESIZED, **HIDDEN)
     which.change(trainer.opening, [top.key, which], opens, **QUICK)
     fetch.click(trainer.archive, [top.key, which], fetched, **LANE).success(None, js=FETCH, **HIDDEN)

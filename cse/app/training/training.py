@@ -12,7 +12,7 @@ import zipfile
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -21,10 +21,12 @@ from typing import Any
 import cse
 from cse.adaptation.choice import PROJECTION, START, UNMEASURED
 from cse.adaptation.workspace import CANDIDATE, MARK_FILE, REPORT
+from cse.app.html import printed
 from cse.app.models.models import error_line
 from cse.app.training.request import ADAPT, MODEL, Made, TrainingRequest, steps_of
 from cse.encoder.devices import without_bound
 from cse.encoder.processes import start_command
+from cse.errors import command_line
 from cse.files.writing import partial_folder, read_json
 from cse.training.listing import read_run
 
@@ -208,6 +210,8 @@ class Training:
         self.progress = Progress()
         self.outcome: Outcome | None = None
         self.process: CommandProcess | None = None
+        self.commands = [request.command]  # which repeat it
+        self.dial: float | None = None  # of the model that was made last by turning it
         self.continued = False  # the visitor has seen the first answer, and wants the stage of minutes
         self._stopping, self._deleting, self._lock = Event(), Event(), Lock()
         self._thread: Thread | None = None
@@ -254,6 +258,22 @@ class Training:
                 self.process.end(0)
             self.wait(POLL / 10)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def turn(self, model: Made, dial: float) -> None:
+        """Put one of its models first at another dial, which is the `dial` from now on."""
+        from cse.adaptation.adapt import turn
+
+        made = Made(f"{self.request.name} at dial {printed('%g', dial)}", self.folder / f"dial{dial:g}")
+        with self._lock:
+            assert self.outcome is not None
+            if not made.folder.is_dir():
+                turn(model.folder, dial, made.folder)
+            models = [made, *(other for other in self.outcome.models if other != made)]
+            self.outcome, self.dial = replace(self.outcome, models=models), dial
+        name = self.request.slug
+        of = f"{name}/{CANDIDATE}" if model.folder.name == CANDIDATE else name
+        words = command_line("adapt", of, "--dial", f"{dial:g}", "--output", f"{name}-{made.folder.name}")
+        self.commands = [self.request.command, words]
 
     def archive(self, made: Made) -> Path:
         """Return a .zip of a model that it made, written at the first call, without other models within its folder."""
