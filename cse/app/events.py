@@ -96,6 +96,7 @@ def refusing(
     outputs: Sequence[gr.components.Component],
     *,
     keep: bool = False,
+    overtaken: Any = None,
 ) -> Run:
     """Return a run of `function`, or of its generator, whose ValueErrors are shown under the input they concern.
 
@@ -103,7 +104,8 @@ def refusing(
     text box, or else the first input. On an error the outputs are cleared, unless they are to `keep` what they show.
     The run has one output more than `outputs`, a hidden component. The errors of a field outside of its tab, like the
     corpus, are shown above the first HTML of the outputs, or else at the component. Of a visitor's requests, which run
-    at once, only the newest is answered: the answer to an earlier one may come last.
+    at once, only the newest is answered: the answer to an earlier one may come last. `overtaken` is what an earlier one
+    puts into the last output, so that a change of that can have the newest checked: it may be of an older choice.
     """
     inputs = list(fields.values())
     for component in inputs:
@@ -125,7 +127,10 @@ def refusing(
             about = fields.get(error.field, usual) if isinstance(error, FieldError) else usual
             answers = [gr.skip() if keep else emptied(output) for output in outputs]
             said |= {"about": about.elem_id, "reason": str(error), "output": above}
-        return [gr.skip()] * (len(outputs) + 1) if newest.replaced(request, number) else [*answers, said]
+        if newest.replaced(request, number):
+            answers, said = [gr.skip()] * len(outputs), gr.skip()
+            answers[-1] = gr.skip() if overtaken is None else overtaken
+        return [*answers, said]
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> list[Any]:

@@ -36,7 +36,6 @@ TITLE = "Sentence embeddings, side by side"
 SKIP = '<a class="cse-skip" href="#tabs">Skip to the tabs</a>'
 MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
 MAX_WAITING = 32
-OVERTAKEN = "overtaken"  # the mark of no choice
 MOST_SESSIONS = 200  # Gradio keeps the fields and last answers of each: 0.4 MB or more
 CLEARING = (600, AGE)  # seconds between clean-ups, and age of deleted files
 COMPRESSION = 1  # of 1 to 9: 1.1 MB of the first page become 0.25 MB in 45 ms
@@ -196,8 +195,6 @@ def keep_current(state: AppState, shown: Shown, top: Top, current: gr.State) -> 
         if kind.live and label != before and reading:
             yield [*waiting, gr.skip(), *filled]
         answers = run.fn(*values) if kind.live else [*waiting[:-2], mark, gr.skip()]
-        if kind.live and answers[-1] == gr.skip():  # overtaken, perhaps by one for another choice that looks answered
-            answers[-2] = OVERTAKEN
         yield [*answers, known, *filled]
 
     examples = tuple(field.value for field in own)

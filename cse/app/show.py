@@ -42,6 +42,7 @@ ABOUTS = {  # of what every result is asked for
 }
 NAMED = inspect.Parameter.POSITIONAL_OR_KEYWORD
 NO_ANSWER = "No model has an answer."
+OVERTAKEN = "overtaken"  # the mark of no choice
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,7 @@ def section(
     by_error |= {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
     known = choice_mark(state, DEMO_KEY, [column.name for column in state.models.own], "") if first else ""
     answered = gr.State(known)
-    runs = refusing(handler(state, kind, list(ordered)), by_error, [*outputs, answered])
+    runs = refusing(handler(state, kind, list(ordered)), by_error, [*outputs, answered], overtaken=OVERTAKEN)
     texts = [each for each in own.values() if isinstance(each, gr.Textbox)]
     triggers = [each.submit for each in texts] + ([button.click] if button is not None else [])
     quiet: list[Any] = [each.release for each in own.values() if isinstance(each, gr.Slider)]
