@@ -67,6 +67,7 @@ def templates() -> jinja2.Environment:
         "model": lambda name: Markup(model(name)),
         "folded": lambda text: Markup(folding(escape(text), len(text))),
         "term": lambda *words: Markup(term(*words)),
+        "explained": lambda text, names: Markup(explained(text, names)),
         "painted": lambda name: Markup(painted(name)),
         "bar": lambda *shares: Markup(bar(*shares)),
         "likely": likely,
@@ -163,6 +164,18 @@ def terms() -> dict[str, tuple[str, str]]:
 def term(name: str, shown: str = "") -> str:
     """Return a term, or other words for it, with the "?" that opens its sheet."""
     return f'<span class="cse-asking">{escape(shown or name)}{question(name, terms()[name][0])}</span>'
+
+
+def explained(text: str, names: Sequence[str]) -> str:
+    """Return a text with a "?" after the first place of each of these terms; those that it lacks follow it."""
+    shown, missing = str(escape(text)), []
+    for name in names:
+        at = re.search(rf"\b{re.escape(str(escape(name)))}\b", shown)
+        if at is None:
+            missing.append(term(name))
+        else:
+            shown = f"{shown[: at.start()]}{term(name)}{shown[at.end() :]}"
+    return " ".join([shown, *missing])
 
 
 def question(name: str, label: str) -> str:

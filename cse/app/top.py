@@ -40,8 +40,6 @@ LINKING = "A link opens this place with its inputs, models and corpus; texts and
 WHICH = "Which column holds the texts? {} is proposed."
 # The panel of the corpus lies over what is said of new texts.
 CLOSE = "about => about && document.getElementById('corpus-panel').hidePopover()"
-COPY = "Copy link"
-COPY_AGAIN = f"() => new Promise(done => setTimeout(() => done('{COPY}'), 5000))"
 FOCUS_UNDO = "() => requestAnimationFrame(() => document.getElementById('corpus-undo')?.focus())"
 
 
@@ -106,10 +104,12 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
         chosen = models_form(state, key)
     with panel("share", "Share") as share:
         with gr.Row():
-            gr.HTML(html.hint(LINKING), apply_default_css=False)
-            copy = gr.Button(COPY, scale=0, min_width=100, elem_classes="cse-submit")
-        copied = copy.click(None, None, copy, js="() => cse.copyLink()", **HIDDEN)
-        copied.then(None, None, copy, js=COPY_AGAIN, **HIDDEN)
+            said = gr.HTML(html.hint(LINKING), apply_default_css=False)
+            copy = gr.Button("Copy link", scale=0, min_width=100, elem_classes="cse-submit")
+        copied = copy.click(None, None, said, js="() => cse.copyLink()", **HIDDEN)
+        copied.then(
+            None, None, said, js=f"() => new Promise(done => setTimeout(() => done(`{said.value}`), 5000))", **HIDDEN
+        )
     first = version(state, DEMO_KEY, None)
     number = gr.Number(first, precision=0, visible="hidden")  # a State takes no value outside of the queue
     timer, undoable = gr.Timer(POLL, active=False), gr.Timer(UNDO, active=False)

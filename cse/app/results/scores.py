@@ -155,7 +155,8 @@ class Scores(Result):
                   "color": by_model(names)}  # fmt: skip
         told = tips(model="Model", column="Set", value="Score#", low="from#", high="to#")
         known = ", with 95 % intervals" if shown["low"].notna().any() else ""
-        layers = intervals(across, "value", f"{unit}{known}", told)
+        others = "; other untrained readings are in the table alone" if len(shown) < len(frame) else ""
+        layers = intervals(across, "value", f"{unit}{known}{others}", told)
         height = max(14 * len(names), 20) * frame["column"].nunique() + 40
         return [chart(shown, f"Scores of each model by set{known}", height=height, layer=layers)]
 

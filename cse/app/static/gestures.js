@@ -55,7 +55,7 @@ function refilter() {
   const titles = state.filters.map(each => each.title), points = titles.length ? [...having(index => visible[index])] : [];
   parts.count.textContent = titles.length
     ? `${points.length.toLocaleString('en')} of ${count().toLocaleString('en')}: ${titles.join(' + ')}` : '';
-  parts.undo.disabled = parts.clear.disabled = !titles.length;
+  [parts.undo, parts.clear].forEach(tool => offer(tool, titles.length, parts.words));
   drawKeys();
   drawAll();
   clearTimeout(waiting);

@@ -176,7 +176,8 @@ function look(scale, x, y) {
   view = {scale, x: left, y: top};
   const action = scale > 1 || state.lassoing ? 'none' : 'pan-y';  // with which a finger scrolls the page
   panes.forEach(({canvas}) => { canvas.style.touchAction = action; });
-  parts.reset.disabled = parts.out.disabled = scale === 1;
+  offer(parts.reset, scale > 1, parts.in);
+  parts.out.disabled = scale === 1;
   drawAll();
 }
 
@@ -309,9 +310,15 @@ function addTools(parent) {
   parts.lasso = addButton(bar, 'cse-tool', 'Lasso', () => lasso(!state.lassoing), {ariaPressed: 'false'});
   parts.undo = addButton(bar, 'cse-tool', 'Undo', undo);
   parts.clear = addButton(bar, 'cse-tool', 'Clear', clearFilters);
-  parts.out = addButton(bar, 'cse-tool', '−', () => zoom(1 / 1.5), {ariaLabel: 'Zoom out'});
-  addButton(bar, 'cse-tool', '+', () => zoom(1.5), {ariaLabel: 'Zoom in'});
   parts.reset = addButton(bar, 'cse-tool', 'Show all', whole);
+  parts.out = addButton(bar, 'cse-tool', '−', () => zoom(1 / 1.5), {ariaLabel: 'Zoom out'});
+  parts.in = addButton(bar, 'cse-tool', '+', () => zoom(1.5), {ariaLabel: 'Zoom in'});
+}
+
+// A tool without a use is not seen, in its room; whoever pressed it by key goes on from `next`.
+function offer(tool, useful, next) {
+  if (!useful && document.activeElement === tool) next.focus();
+  tool.style.visibility = useful ? '' : 'hidden';
 }
 
 // The models of the maps: those chosen, and others in their order where there are more maps.

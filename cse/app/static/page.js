@@ -83,10 +83,11 @@ async function copied(text) {
 }
 
 async function copyLink() {
-  if (!await copied(location.href)) return 'Not copied: the browser does not allow it. Copy the address of the page';
+  const done = await copied(location.href);
   const cut = cse.cut ? `, without texts of more than ${MAX_CHARACTERS.toLocaleString('en')} characters` : '';
   const here = OWN_MACHINE.includes(location.hostname) ? '; it opens on this machine alone' : '';
-  return `Link copied${cut}${here}`;
+  const told = done ? `Link copied${cut}${here}.` : 'Not copied: the browser does not allow it. Copy the address of the page.';
+  return `<p class="cse-hint" role="status">${told}</p>`;
 }
 
 // Ask a while after the last key in some fields, which come and go with their tab.
