@@ -104,12 +104,11 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
         chosen = models_form(state, key)
     with panel("share", "Share") as share:
         with gr.Row():
-            said = gr.HTML(html.hint(LINKING), apply_default_css=False)
+            linking = gr.HTML(html.hint(LINKING), apply_default_css=False)
             copy = gr.Button("Copy link", scale=0, min_width=100, elem_classes="cse-submit")
-        copied = copy.click(None, None, said, js="() => cse.copyLink()", **HIDDEN)
-        copied.then(
-            None, None, said, js=f"() => new Promise(done => setTimeout(() => done(`{said.value}`), 5000))", **HIDDEN
-        )
+        copied = copy.click(None, None, linking, js="() => cse.copyLink()", **HIDDEN)
+        again = f"() => new Promise(done => setTimeout(() => done(`{linking.value}`), 5000))"
+        copied.then(None, None, linking, js=again, **HIDDEN)
     first = version(state, DEMO_KEY, None)
     number = gr.Number(first, precision=0, visible="hidden")  # a State takes no value outside of the queue
     timer, undoable = gr.Timer(POLL, active=False), gr.Timer(UNDO, active=False)
