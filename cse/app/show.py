@@ -210,12 +210,11 @@ def section(
     runs = refusing(handler(state, kind, list(ordered)), by_error, [*outputs, answered], overtaken=OVERTAKEN)
     texts = [each for each in own.values() if isinstance(each, gr.Textbox)]
     triggers = [each.submit for each in texts] + ([button.click] if button is not None else [])
-    quiet: list[Any] = [each.release for each in own.values() if isinstance(each, gr.Slider)]
-    quiet += [each.input for each in own.values() if isinstance(each, (gr.Dropdown, gr.Radio))]
-    if texts:
+    quiet: list[Any] = [each.input for each in own.values() if isinstance(each, (gr.Dropdown, gr.Radio))]
+    if typed := [each for each in own.values() if isinstance(each, (gr.Textbox, gr.Slider))]:
         for name, each in own.items():
             each.elem_id = each.elem_id or f"{kind.key}-{name}"
-        js = f"cse.live({json.dumps(','.join(f'#{each.elem_id}' for each in texts))}, trigger)"
+        js = f"cse.live({json.dumps(','.join(f'#{each.elem_id}' for each in typed))}, trigger)"
         hook = gr.HTML("", html_template="", js_on_load=js, visible="hidden", apply_default_css=False)
         quiet.append(hook.submit)
     lane = {**lane_of(kind), "show_progress_on": output}

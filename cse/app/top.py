@@ -202,9 +202,13 @@ def put_texts(
         state.own_corpora.put(key, own, chosen_columns(state.models.columns, models))
     except ValueError as error:  # the file stays for another column or a later try
         return html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
+    return "", "", gr.update(choices=choices_of(state, key), value=OWN_KEY), overview(state, key, own)
+
+
+def overview(state: AppState, key: str, own: OwnCorpus, columns: bool = True) -> str:
+    """Return what the page says of a visitor's new texts, with a press for other `columns`."""
     query = next(iter(chosen_corpus(state, OWN_KEY, key).examples()), "")
-    about = html.drawn("top", "overview", facts=facts_of(own), query=query)
-    return "", "", gr.update(choices=choices_of(state, key), value=OWN_KEY), about
+    return html.drawn("top", "overview", facts=facts_of(own), query=query, columns=columns)
 
 
 def uploaded(state: AppState, path: str | None, models: list[str], key: str) -> tuple[Any, ...]:
@@ -244,12 +248,12 @@ def put_aside(state: AppState, key: str) -> tuple[Any, ...]:
 
 def bring_back(state: AppState, key: str) -> tuple[Any, ...]:
     """Undo a removal; return the same updates."""
-    own = state.own_corpora.restore(key)
-    if own is None:
-        chosen, said = gr.skip(), html.alert("These texts are gone; upload or paste them again.")
-    else:
+    own, chosen, about = state.own_corpora.restore(key), gr.skip(), ""
+    said = html.alert("These texts are gone; upload or paste them again.")
+    if own is not None:
         chosen, said = gr.update(choices=choices_of(state, key), value=OWN_KEY), html.hint(f"{own.label} is back.")
-    return chosen, said, gr.update(visible=False), gr.Timer(active=False), ""
+        about = overview(state, key, own, columns=False)  # the field of the file is empty
+    return chosen, said, gr.update(visible=False), gr.Timer(active=False), about
 
 
 def stem_of(label: str) -> str:

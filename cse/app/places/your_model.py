@@ -187,7 +187,7 @@ class Trainer:
         if spec:
             ends = points["dial"].min(), points["dial"].max()
             slider = gr.update(visible=True, minimum=ends[0], maximum=ends[1], value=dial)
-        commands = '</code> <code class="cse-code">'.join(map(html.escape, training.commands))
+        commands = "".join(f'<br><code class="cse-code">{html.escape(line)}</code>' for line in training.commands)
         asks = training.asks.partition(":")[0]  # what the stage of minutes takes and may add
         begun = f"First answer. {asks[:1].upper()}{asks[1:]}. It has begun: keep the answer, or let it go on."
         return [
@@ -195,8 +195,7 @@ class Trainer:
             gr.update(value=spec and plot_value(spec), visible=spec is not None),
             *self.said(training, points, dial), gr.update(visible=bool(names)),
             gr.update(choices=names, value=name or None), self.opening(key, name),
-            '<p class="cse-note">The command that repeats this, on the corpus as <i>Corpus</i> saves it: '
-            f'<code class="cse-code">{commands}</code></p>',
+            f'<p class="cse-note">To repeat this, on the corpus as <i>Corpus</i> saves it:{commands}</p>',
             gr.Timer(active=running), now, gr.update(interactive=running), gr.update(interactive=not running),
             gr.update(interactive=not running),
             *(self.unchanged[: self.page] if running else self._added(key, models, known)),
@@ -364,7 +363,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
         event(trainer.draw, [top.key, mark, top.models], outputs, **LANE)
     start.change(lambda name: reading_html(state, name), start, reading, **QUICK)
     turning = Run(trainer.turn, [top.key, dial], [plot, turned, take])
-    dial.release(*turning, **QUICK)
+    dial.change(*turning, trigger_mode="always_last", **QUICK)  # keys release no slider
     take.click(trainer.take, [top.key, dial, top.models], outputs, **LANE)
     plot.change(None, None, None, js=RESIZED, **HIDDEN)
     which.change(trainer.opening, [top.key, which], opens, **QUICK)

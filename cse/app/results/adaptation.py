@@ -56,7 +56,8 @@ class Adaptation(Result):
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         axes = [axis for axis in choice.AXES if axis in frame]
         unmeasured = [axis for axis in choice.AXES if axis not in axes]
-        return {"axes": axes, "scored": frame.to_dict("records"), "unmeasured": unmeasured}
+        named = frame.assign(name=frame["name"].map(on_page))
+        return {"axes": axes, "scored": named.to_dict("records"), "unmeasured": unmeasured}
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
         points = dial_points(frame)

@@ -206,7 +206,7 @@ class Map(Result):
         return f"{moved} {neighbourhoods(disagreements(frame))}".strip()
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        terms = {"trustworthiness": "trustworthiness", "continuity": "continuity", "same_topic": "label neighbours"}
+        terms = {"same_topic": "label neighbours", "trustworthiness": "trustworthiness", "continuity": "continuity"}
         scores = frame.groupby("model", sort=False)[list(terms)].first().rename(columns=terms)
         known = [name for name in scores if scores[name].notna().any()]
         return {"scores": scores[known].to_dict("index"), "known": known}
@@ -295,9 +295,14 @@ def fitted_counts(session: Session, texts: Sequence[str]) -> dict[str, int]:
 
 def fitted_notes(counts: Mapping[str, int], texts: Sequence[str]) -> list[str]:
     """Return how many of these texts models were fitted on, whose label neighbours are therefore too good."""
-    held_out = "so its label neighbours are too good here; Results and Your model count those held out"
-    notes = {name: fitted_note(count, len(set(texts)), "different texts") for name, count in counts.items()}
-    return [f"{title(name)} was {note}, {held_out}." for name, note in notes.items()]
+    held_out = "label neighbours are too good here; Results and Your model count those held out"
+    names: dict[str, list[str]] = {}
+    for name, count in counts.items():
+        names.setdefault(fitted_note(count, len(set(texts)), "different texts"), []).append(title(name))
+    return [
+        f"{listed(of)} {'were' if len(of) > 1 else 'was'} {note}, so {'their' if len(of) > 1 else 'its'} {held_out}."
+        for note, of in names.items()
+    ]
 
 
 def texts_of(corpus: ChosenCorpus, rows: np.ndarray) -> pd.DataFrame:
@@ -367,7 +372,11 @@ def disagreements(frame: pd.DataFrame) -> dict[tuple[str, str], np.ndarray]:
 
 
 def neighbourhoods(unshared: Mapping[tuple[str, str], np.ndarray]) -> str:
-    """Return which two models differ most in the texts' neighbours, if by more than chance; nothing of few texts."""
+    """Return which two models differ most in the texts' neighbours, if by more than chance; nothing of few texts.
+
+    Two starts that are one backbone do not count as models that differ least.
+    """
+    unshared = {pair: shares for pair, shares in unshared.items() if len(unshared) == 1 or shares.any()}
     if not unshared or len(next(iter(unshared.values()))) < FEW:
         return ""
     means = {pair: float(shares.mean()) for pair, shares in unshared.items()}

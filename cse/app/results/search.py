@@ -121,13 +121,16 @@ class Search(Result):
         column = shown["model"].map(names.index)
         shown["line"] = column - column.groupby(shown["position"]).cumcount()
         models: dict[str, Any] = {"title": None, "labelAngle": 0, "orient": "top"}
+        room = 0  # for the further lines of the names
         if len(names) > MAX_LEVEL:
-            models |= {"labelAngle": -40, "labelAlign": "left"}
+            room = 12 * (max(len(title(name).split()) for name in names) - 1)
+            models |= {"labelExpr": "split(datum.label, ' ')", "labelPadding": 2 + room}
+        most = f", up to {2 * self.k}" if len(shown) < len(frame) else ""
         at = {
             "x": {"field": "model", "type": "nominal", "sort": None, "axis": models},
             "y": {
                 "field": "rank", "type": "quantitative",
-                "axis": {"tickMinStep": 1, "format": "d", "grid": False, "title": "rank"},
+                "axis": {"tickMinStep": 1, "format": "d", "grid": False, "title": f"rank{most}"},
                 "scale": {"reverse": True, "domain": [1, max(2, int(shown["rank"].max()))], "nice": False},
             },
         }  # fmt: skip
@@ -140,9 +143,8 @@ class Search(Result):
             {"params": [{"name": "text", "select": pointed}], "mark": {"type": "circle", "size": 90},
              "encoding": {**at, "color": by_model(names, legend=False), "opacity": lit, "tooltip": told}},
         ]  # fmt: skip
-        return [
-            chart(shown, "Ranks of the texts found, joined between the models", layer=layers, height=40 + 22 * self.k)
-        ]
+        about, height = "Ranks of the texts found, joined between the models", 40 + 22 * self.k + room
+        return [chart(shown, about, layer=layers, height=height)]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         names, further = list(frame["model"].unique()), further_columns(frame, OWN_COLUMNS)

@@ -14,7 +14,7 @@ import pandas as pd
 from cse.analysis.calibration import BINS, normalised_ranks
 from cse.app.charts import by_model, chart
 from cse.app.html import printed
-from cse.app.models.naming import title, with_starts
+from cse.app.models.naming import BEFORE, title, with_starts
 from cse.app.result import Result, by_models, choice, lines, listed, moved_by_training, stacked, text, titled
 from cse.app.validation import LIST, PAIR, FieldError
 
@@ -97,7 +97,7 @@ class Similarity(Result):
         noun = {"all": "all random pairs", "none": "no random pair"}.get(first, f"{first} of random pairs")
         in_model = [f"in {listed(names)}" for names in models.values()]
         if not others and len(with_starts(shares)) > 1:
-            in_model = ["in every model"]
+            in_model = [f"in every {'trained ' * any(name.endswith(BEFORE) for name in shares)}model"]
         parts = [f"{shown} {where}" for shown, where in zip((noun, *others), in_model, strict=True)]
         where = f"{parts[0]} up to {parts[-1]}" if len(parts) > 2 else ", ".join(parts)
         seen = f"{'It' if lesson else 'The pair'} is closer than {where}."

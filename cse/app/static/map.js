@@ -26,6 +26,7 @@ const state = {
   filters: [],     // {kind, title, points}, the newest last
   lassoing: false, // the next drag is a lasso
   told: ' ',       // the filters that the address has
+  named: '',       // the words that the address named last
 };
 let models = [], columns = [];
 let panes = [], parts = {};  // the maps side by side: {map, canvas, frame, tip, names}
@@ -315,10 +316,10 @@ function addTools(parent) {
   parts.in = addButton(bar, 'cse-tool', '+', () => zoom(1.5), {ariaLabel: 'Zoom in'});
 }
 
-// A tool without a use is not seen, in its room; whoever pressed it by key goes on from `next`.
+// A tool without a use is not seen; whoever pressed it by key goes on from `next`.
 function offer(tool, useful, next) {
   if (!useful && document.activeElement === tool) next.focus();
-  tool.style.visibility = useful ? '' : 'hidden';
+  tool.classList.toggle('cse-idle', !useful);
 }
 
 // The models of the maps: those chosen, and others in their order where there are more maps.
@@ -398,6 +399,8 @@ function update() {
   columns = value.columns.map(column => ({...column, of: bytes(column.of)}));
   models = value.maps.map(read);
   measureExtent();
+  const moved = others && drawnTexts !== null;
+  const written = parts.words?.value ?? value.words, writing = parts.words && document.activeElement === parts.words;
   if (others) {
     build();
     state.picked = false;
@@ -406,8 +409,11 @@ function update() {
   const restored = others || request !== lastRequest, title = restored ? value.only : only();
   if (restored) {
     [state.pinned, state.by, state.told] = [value.pin, value.colour || state.by, `${value.words} ${value.only}`];
-    parts.words.value = value.words;
-    find(value.words);
+    // Words that were typed while maps were drawn stay, unless the address names others or there are other texts.
+    parts.words.value = (value.words === state.named && !moved) || writing ? written : value.words;
+    state.named = value.words;
+    find(parts.words.value);
+    if (writing) parts.words.focus();
   }
   if (!state.picked) {
     [state.shown, state.picked] = [[...value.shown], value.picked];

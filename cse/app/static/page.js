@@ -90,11 +90,15 @@ async function copyLink() {
   return `<p class="cse-hint" role="status">${told}</p>`;
 }
 
-// Ask a while after the last key in some fields, which come and go with their tab.
+// Ask a while after the last key in some fields, which come and go with their tab, and once a slider or its number is
+// set: Gradio tells of a slider that is released, not of one that keys move.
 function live(fields, trigger) {
   let timer;
+  document.addEventListener('change', ({target}) => {
+    if (['range', 'number'].includes(target.type) && target.closest(fields)) trigger('submit', {});
+  });
   document.addEventListener('input', event => {
-    if (!event.target.closest?.(fields)) return;
+    if (!event.target.closest?.(fields) || ['range', 'number'].includes(event.target.type)) return;
     clearTimeout(timer);
     timer = setTimeout(() => trigger('submit', {}), PAUSE);
   });
