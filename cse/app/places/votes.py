@@ -94,7 +94,7 @@ class Voting:
         return View(*[gr.skip()] * len(View._fields)) if ballot is None else view(ballot)
 
     def changing(self, name: str) -> Callable[[float, str], View]:
-        """Return the handler of a button, which changes the ballot unless the page shows an earlier state of it."""
+        """Return the handler of a button; all but the last are for the ballot as the page shows it, and no later one."""
 
         def changed(answers: float, key: str) -> View:
             with self._ballots.lock:
@@ -103,7 +103,7 @@ class Voting:
                     return View(html.alert(LOST))
                 if name == "end" and not ballot.judgement.answers:
                     return view(ballot)._replace(status=html.hint(NO_VOTE))
-                if answers == len(ballot.judgement.answers):
+                if name == "end" or answers == len(ballot.judgement.answers):  # it may be pressed while a vote is sent
                     change(ballot, name)
                 return view(ballot)
 
