@@ -27,9 +27,9 @@ LIGHT = (
     "#4e3bd8", "#eb4e76", "#768900", "#620000", "#6276ff", "#4e764e",
     "#764e00", "#89769d", "#3b0089", "#274e3b", "#624e76", "#3b273b",
 )  # fmt: skip
-DARK = (
-    "#76b1b1", "#8962eb", "#ebd89d", "#eb2789", "#c4d800", "#9d764e",
-    "#d8d8ff", "#008989", "#c49d89", "#b19deb", "#9debd8", "#9d9d14",
+DARK = (  # each as near to that above as twelve allow
+    "#b19deb", "#eb2789", "#c4d800", "#9d764e", "#008989", "#9d9d14",
+    "#ebd89d", "#76b1b1", "#8962eb", "#9debd8", "#d8d8ff", "#c49d89",
 )  # fmt: skip
 # Of ordered values, in red, green and blue: the least, the middle and the most.
 TINTS = {

@@ -218,13 +218,13 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
     outputs = [canvas, status, below, listed, changes, drawn]
     run = refusing(place.draw, {**values, **view_of, "The request": number, **shared}, outputs)
     lane: dict[str, Any] = {"trigger_mode": "multiple", **SILENT, **MAPS}
+    hidden: dict[str, Any] = {**lane, "trigger_mode": "always_last"}
     triggers = [groups.change, most.submit, seed.submit, most.blur, seed.blur]  # keys release no slider
     asked = gr.on(triggers, place.newest.ask, None, number, trigger_mode="multiple", **QUICK)
     asked.success(*run, **lane)
     for event in (top.tab.select, top.changed.change):
-        event(guarded(place.open), [seen, drawn, *run.inputs], outputs, js=SEEN % "#maps", **lane)
+        event(guarded(place.open), [seen, drawn, *run.inputs], outputs, js=SEEN % "#maps", **hidden)  # the last choice
     kept = [*values.values(), *shared.values()]
-    hidden: dict[str, Any] = {**lane, "trigger_mode": "always_last"}
     canvas.select(place.choose, None, [pin, shown, colour, words, only], trigger_mode="always_last", **QUICK)
     shown.change(guarded(place.compare), [shown, *kept], [listed, changes], **hidden)
     # Each selection is answered: Gradio would repeat a waiting one with the points of the one before.
