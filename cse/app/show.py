@@ -171,7 +171,7 @@ def component(ask: Ask, value: Any) -> gr.components.Component:
         return gr.Textbox(value, label=ask.label, lines=lines, placeholder=ask.such_as, scale=4, min_width=least)
     if ask.kind == "choice":
         return gr.Dropdown(list(ask.choices), value=value, label=ask.label, min_width=160)
-    return gr.Slider(ask.low, ask.high, value, step=ask.step, label=ask.label, min_width=220)
+    return gr.Slider(ask.low, ask.high, value, step=ask.step, label=ask.label, min_width=290)
 
 
 def section(
