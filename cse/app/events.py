@@ -75,19 +75,29 @@ class Newest:
     """The newest request of each visitor, so that older ones can stop. Gradio drops those of closed pages."""
 
     def __init__(self) -> None:
-        self._newest: Recent[int] = Recent(Bounds(MAX_VISITORS))
+        self._newest: Recent[tuple[int, bool]] = Recent(Bounds(MAX_VISITORS))  # and whether it overtook one
+        self._answered: Recent[int] = Recent(Bounds(MAX_VISITORS))
 
     def ask(self, request: gr.Request | None) -> int:
         """Return the number of a visitor's new request, before it is queued; 0 outside of one."""
         if request is None:
             return 0
-        number = next(NUMBERS)
-        self._newest.put(request.session_hash, number)
+        number, visitor = next(NUMBERS), request.session_hash
+        before = self._newest.get(visitor)
+        self._newest.put(visitor, (number, before is not None and before[0] != self._answered.get(visitor)))
         return number
 
     def replaced(self, request: gr.Request | None, number: int) -> bool:
         """True if the visitor has a newer request than `number`; False if the visitor is no longer recorded."""
-        return request is not None and self._newest.get(request.session_hash) not in (None, number)
+        newest = self._newest.get(request.session_hash) if request is not None else None
+        return newest is not None and newest[0] != number
+
+    def overtook(self, request: gr.Request | None, number: int) -> bool:
+        """Note that a request is answered; return True if it began while the one before it was not."""
+        if request is None:
+            return False
+        self._answered.put(request.session_hash, number)
+        return self._newest.get(request.session_hash) == (number, True)
 
 
 def refusing(
@@ -104,8 +114,9 @@ def refusing(
     text box, or else the first input. On an error the outputs are cleared, unless they are to `keep` what they show.
     The run has one output more than `outputs`, a hidden component. The errors of a field outside of its tab, like the
     corpus, are shown above the first HTML of the outputs, or else at the component. Of a visitor's requests, which run
-    at once, only the newest is answered: the answer to an earlier one may come last. `overtaken` is what an earlier one
-    puts into the last output, so that a change of that can have the newest checked: it may be of an older choice.
+    at once, only the newest is answered: the answer to an earlier one may come last. `overtaken` is what both then put
+    into the last output, whose change has the answer checked: the newest may be of an older choice, or have read fields
+    before they were filled.
     """
     inputs = list(fields.values())
     for component in inputs:
@@ -127,9 +138,10 @@ def refusing(
             about = fields.get(error.field, usual) if isinstance(error, FieldError) else usual
             answers = [gr.skip() if keep else emptied(output) for output in outputs]
             said |= {"about": about.elem_id, "reason": str(error), "output": above}
-        if newest.replaced(request, number):
+        if replaced := newest.replaced(request, number):
             answers, said = [gr.skip()] * len(outputs), gr.skip()
-            answers[-1] = gr.skip() if overtaken is None else overtaken
+        if overtaken is not None and (replaced or newest.overtook(request, number)):
+            answers[-1] = overtaken
         return [*answers, said]
 
     @functools.wraps(function)

@@ -6,7 +6,6 @@ import time
 from dataclasses import replace
 from types import SimpleNamespace
 
-import gradio as gr
 import numpy as np
 import pandas as pd
 import pytest
@@ -267,5 +266,7 @@ def test_an_answer_that_another_choices_overtook_is_asked_for_again(state, monke
     monkeypatch.setattr(show, "ask", overtaken)
     monkeypatch.setattr(events, "current_request", lambda: SimpleNamespace(session_hash="visitor"))
     (answers,) = again.fn(known, mark, *choice)
-    assert late[0][place] == mark  # it changes nothing, so that nothing would ask again
-    assert answers[place] not in (mark, gr.skip())  # but for this
+    assert answers[place] == late[0][place] == show.OVERTAKEN  # the change of the mark asks again
+    (checked,) = again.fn(known, show.OVERTAKEN, *choice)
+    assert checked[place] == show.choice_mark(state, "demo", GOOD, "")
+    assert "PromptBERT" in checked[0]
