@@ -94,7 +94,7 @@ class Voting:
         return View(*[gr.skip()] * len(View._fields)) if ballot is None else view(ballot)
 
     def changing(self, name: str) -> Callable[[float, str], View]:
-        """Return the handler of a button; all but "end" are for the ballot as the page shows it, not for a later one."""
+        """Return the handler of a button; all but "end" are for the ballot as the page shows it, no later one."""
 
         def changed(answers: float, key: str) -> View:
             with self._ballots.lock:
