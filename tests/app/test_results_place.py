@@ -200,6 +200,22 @@ def test_the_best_is_said_by_its_lead_and_of_sets_without_an_average_by_their_nu
     assert averages.is_monotonic_decreasing
 
 
+def test_of_several_columns_it_is_said_how_many_leads_are_significant() -> None:
+    opened = open_state(BUNDLED_NAMES, ())
+
+    def said(task: str, *models: str) -> str:
+        found = ask(opened, Scores, {"task": task, "models": [*models]})
+        return found.result.says(found.frame)
+
+    assert said("few-shot", "simcse") == (
+        "Best of the 5 columns: SimCSE in 4, Untrained (mean) in 1; no lead is significant."
+    )
+    assert said("transfer", "simcse").endswith("; whether by more than noise is not known.")
+    found = ask(opened, Scores, {"task": "few-shot", "models": ["simcse", "promptbert"]})
+    frame = found.frame.assign(apart=found.frame["column"].isin(["MR", "CR"]))
+    assert found.result.says(frame) == "Best of the 5 columns: SimCSE in 4 (2 significantly), Untrained (mean) in 1."
+
+
 # -- the labels of the corpus ----------------------------------------------------------------------------------------
 
 NOUNS = ("dog", "cat", "kitchen", "guitar", "rain", "sun")

@@ -50,6 +50,7 @@ OF_LABELS = ("neighbours", "purity", "nmi", "ndcg@10")
 MOST_LABELS = 200
 FOLDER = "FOLDER"  # of a model, in a command
 SMALL = 10.0  # smaller figures are not percentages
+UNKNOWN = "whether by more than noise is not known"
 MARKS = {"best": "best", "alike": "not significantly different from the best"}
 
 
@@ -124,9 +125,14 @@ class Scores(Result):
     def says(self, frame: pd.DataFrame) -> str:
         rows = frame[frame["column"] == frame["column"].iloc[0]]
         if len(rows) < len(frame) and rows["column"].iloc[0] != AVERAGE:  # one set of several says little
-            counts = frame[frame["mark"] == "best"].groupby("model", sort=False).size().sort_values(ascending=False)
-            parts = [f"{title(name)} in {count}" for name, count in counts.items()]
-            return f"Best of the {frame['column'].nunique()} columns: {', '.join(parts)}." if parts else ""
+            best = frame[frame["mark"] == "best"].groupby("model", sort=False)["apart"].agg(["size", "sum"])
+            parts = [
+                f"{title(name)} in {count}" + (f" ({leads} significantly)" if leads else "")
+                for name, count, leads in best.sort_values("size", ascending=False, kind="stable").itertuples()
+            ]
+            known = "no lead is significant" if frame["deviation"].notna().any() else UNKNOWN
+            tested = "" if best["sum"].any() else f"; {known}"
+            return f"Best of the {frame['column'].nunique()} columns: {', '.join(parts)}{tested}." if parts else ""
         best, alike = (rows.loc[rows["mark"] == mark, "model"].map(title).tolist() for mark in ("best", "alike"))
         if not best:
             return ""
@@ -137,7 +143,7 @@ class Scores(Result):
         if len(best) == 1 and len(others):
             lead = abs(rows.loc[rows["mark"] == "best", "value"].iloc[0] - others["value"].iloc[0])
             who += f", {lead:.2f} ahead of {title(others['model'].iloc[0])}"
-        return f"{who}, significantly." if rows["apart"].any() else f"{who}; whether by more than noise is not known."
+        return f"{who}, significantly." if rows["apart"].any() else f"{who}; {UNKNOWN}."
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
         units = frame["unit"].unique()
