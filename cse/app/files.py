@@ -38,8 +38,8 @@ WIDTHS = {"one column (77 mm)": 77, "two columns (160 mm)": 160}
 MM_PER_ENTRY, FACET_GAP = 40, 17  # of a legend; points between the panels of a figure
 FONT = {"labelFontSize": 8, "titleFontSize": 8}  # points
 NO_ROWS = "The answer has no rows, so there is nothing to save."
-BOLD = re.compile(r"\*\*([^*]+)\*\*( ± [\d.]+)?")  # a cell of a sheet that is bold, its deviation not
-SCORE = re.compile(r"(≈ )?(\*\*)?[-+\u2212]?[\d.,]+(\*\*)?( ± [\d.]+)?|")
+MARKED = re.compile(r"(\*{1,2})([^*]+)\1( ± [\d.]+)?")  # a cell in bold or italics, its deviation not
+SCORE = re.compile(r"(≈ )?\*{0,2}[-+\u2212]?[\d.,]+\*{0,2}( ± [\d.]+)?|")
 LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "`": r"\textasciigrave{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\char34{}", "[": "{[}", "*": "{*}",
@@ -124,20 +124,24 @@ def as_parquet(answer: Answer, address: str = "") -> bytes:
     return answer.frame.to_parquet(index=False)
 
 
-def paper_cells(answer: Answer, escape: Callable[[str], str], bold: str) -> tuple[pd.DataFrame, list[bool], str]:
+def paper_cells(
+    answer: Answer, escape: Callable[[str], str], bold: str, italics: str
+) -> tuple[pd.DataFrame, list[bool], str]:
     """Return the result's sheet as texts of a paper, whether each column has numbers, and the caption."""
-    noted = ""
+    looks = {"**": ("Bold", bold, answer.result.bold), "*": ("Italics", italics, answer.result.italics)}
+    notes: set[str] = set()
 
     def cell(value: Any) -> str:
-        nonlocal noted
         if plain(value) is None:
             return "–"
         if isinstance(value, float):
             return printed("%.3f", value)
         text = one_line(value, MAX_CELL)
-        if strong := BOLD.fullmatch(text):
-            noted = f" Bold: {answer.result.bold}."
-            return bold.format(escape(strong[1])) + escape(strong[2] or "")
+        if marked := MARKED.fullmatch(text):
+            name, look, meaning = looks[marked[1]]
+            if meaning:  # or else it is a text of the corpus
+                notes.add(f"{name}: {meaning}.")
+                return look.format(escape(marked[2])) + escape(marked[3] or "")
         return escape(text)
 
     sheet = answer.result.sheet(answer.frame)
@@ -145,7 +149,7 @@ def paper_cells(answer: Answer, escape: Callable[[str], str], bold: str) -> tupl
     values = [[value for value in sheet[name].tolist() if plain(value) is not None] for name in sheet]
     numbers = [all(isinstance(value, float) or SCORE.fullmatch(str(value)) for value in column) for column in values]
     shown = shown.rename(columns=lambda name: escape(one_line(str(name).replace("_", " "), MAX_CELL)))
-    return shown, numbers, escape(caption(answer) + noted)
+    return shown, numbers, escape(" ".join([caption(answer), *sorted(notes)]))
 
 
 def as_latex(answer: Answer, address: str = "") -> str:
@@ -154,7 +158,7 @@ def as_latex(answer: Answer, address: str = "") -> str:
     def escape(text: str) -> str:  # it is typeset as it stands, and runs no command
         return "".join(LATEX.get(sign, sign) for sign in text)
 
-    cells, numbers, words = paper_cells(answer, escape, r"\textbf{{{}}}")
+    cells, numbers, words = paper_cells(answer, escape, r"\textbf{{{}}}", r"\textit{{{}}}")
     widest = [cells[name].str.len().max() for name in cells]
     kinds = ["r" if right else f"p{{{WRAPPED}}}" if width > MAX_CHARACTERS else "l"
              for right, width in zip(numbers, widest, strict=True)]  # fmt: skip
@@ -173,7 +177,7 @@ def as_markdown(answer: Answer, address: str = "") -> str:
     def escape(text: str) -> str:
         return MARKDOWN.sub(r"\\\1", text)
 
-    cells, numbers, words = paper_cells(answer, escape, "**{}**")
+    cells, numbers, words = paper_cells(answer, escape, "**{}**", "*{}*")
     rule = ["---:" if right else "---" for right in numbers]
     lines = [list(cells.columns), rule, *cells.itertuples(index=False, name=None)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines) + f"\n{words}\n"

@@ -97,6 +97,7 @@ class Result:
     words: ClassVar[Sequence[str]] = ()  # terms of the glossary that the part uses
     examples: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # values of the first fields by their label
     bold: ClassVar[str] = ""  # what a bold cell of its sheet is
+    italics: ClassVar[str] = ""  # and one in italics
     corpus_examples: ClassVar[int] = 0  # first fields that texts of the chosen corpus fill in place of the examples
     reads_corpus: ClassVar[bool] = True
     live: ClassVar[bool] = True
@@ -147,7 +148,10 @@ class Result:
         return {"frame": frame}
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the table for a paper: a row per line of it, without lists in a cell, best scores in bold by `**`."""
+        """Return the table for a paper: a row per line of it, without lists in a cell, scores in bold by `**`.
+
+        Those in `italics` are by `*`.
+        """
         nested = [name for name in frame if frame[name].map(lambda cell: isinstance(cell, (dict, list))).any()]
         return titled(frame.drop(columns=nested))
 

@@ -14,7 +14,7 @@ from scipy.stats import t
 from typer.testing import CliRunner
 
 import cse
-from cse.app.files import as_latex
+from cse.app.files import as_latex, as_markdown
 from cse.app.models.models import Column, columns
 from cse.app.models.naming import title
 from cse.app.results.scores import (
@@ -83,15 +83,28 @@ def test_every_figure_has_its_deviation_its_interval_and_its_mark_and_the_best_c
 
 def test_a_score_is_bold_for_a_paper_only_where_it_is_significantly_better() -> None:
     level = shown({"sts": board(a=[60.0, 61.0, 62.0], b=[60.5, 60.6, 60.7], c=[50.0, 50.1, 50.2])}, "simcse")
-    assert level.result.sheet(level.frame)["average"].tolist() == ["61.00 ± 1.00", "≈ 60.60 ± 0.10", "50.10 ± 0.10"]
+    assert level.result.sheet(level.frame)["average"].tolist() == ["*61.00* ± 1.00", "≈ 60.60 ± 0.10", "50.10 ± 0.10"]
     assert r"$\approx$ 60.60 $\pm$ 0.10" in as_latex(level)
+    assert r"a & \textit{61.00} $\pm$ 1.00 & " in as_latex(level)
+    assert "| a | *61.00* ± 1.00 | " in as_markdown(level)
+    for typeset in (as_latex(level), as_markdown(level)):
+        assert " Italics: the best of a column, not known to be so significantly." in typeset
+        assert "Bold:" not in typeset
     clear = shown({"sts": board(a=[60.0, 60.1], c=[50.0, 50.1])}, "simcse")
     assert clear.result.sheet(clear.frame)["average"].tolist() == ["**60.05** ± 0.07", "50.05 ± 0.07"]
     typeset = as_latex(clear)
     assert "a & \\textbf{60.05} $\\pm$ 0.07 & " in typeset
     assert "Bold: the best of a column, significantly (95 \\% interval of the difference, Welch's)." in typeset
+    assert "Italics:" not in typeset
     single = shown({"sts": board(a=[60.0], c=[50.0])}, "simcse")
     assert "**" not in single.result.sheet(single.frame).to_csv()
+
+
+def test_a_paper_is_told_of_which_columns_the_lower_is_better() -> None:
+    found = ask(open_state(BUNDLED_NAMES, ()), Scores, {"task": "geometry"})
+    for typeset in (as_latex(found), as_markdown(found)):
+        assert "anisotropy (lower is better) " in typeset
+        assert "separation (lower" not in typeset
 
 
 def test_a_model_stands_beside_its_own_start() -> None:

@@ -62,6 +62,7 @@ class Scores(Result):
     title = "Scores of the bundled models"
     words = ("significance",)
     bold = "the best of a column, significantly (95 % interval of the difference, Welch's)"
+    italics = "the best of a column, not known to be so significantly"
     reads_corpus = False
     ships = False  # it is at once there
     lane = "none"
@@ -194,10 +195,11 @@ class Scores(Result):
         for row in frame.to_dict("records"):
             value = f"{row['value']:.3f}" if abs(row["value"]) < SMALL else f"{row['value']:.2f}"
             spread = printed_deviation(row["deviation"])
-            bold = row["mark"] == "best" and row["apart"]
+            look = "" if row["mark"] != "best" else "**" if row["apart"] else "*"
             tied = "≈ " if row["mark"] == "alike" else ""
-            cells.append(f"**{value}**{spread}" if bold else f"{tied}{value}{spread}")
-        shown = titled(frame).assign(cell=cells)
+            cells.append(f"{tied}{look}{value}{look}{spread}")
+        heads = frame["column"] + np.where(frame["lower_is_better"], " (lower is better)", "")
+        shown = titled(frame).assign(cell=cells, column=heads)
         table = shown.pivot(index="model", columns="column", values="cell").fillna("")
         lines = [title(name) for name in order if name in set(frame["model"])]
         return table.loc[lines, shown["column"].unique()].reset_index()
