@@ -229,6 +229,19 @@ def test_of_several_columns_it_is_said_how_many_leads_are_significant() -> None:
     assert found.result.says(frame) == "Best of the 5 columns: SimCSE in 4 (2 significantly), Untrained (mean) in 1."
 
 
+def test_a_start_with_the_numbers_of_the_best_has_its_mark() -> None:
+    opened, twins = open_state(BUNDLED_NAMES, ()), ["simcse (before)", "untrained (mean)"]
+    beside = ask(opened, Scores, {"models": ["simcse", "simcse (before)"]})
+    start, reading = (beside.frame[beside.frame["model"] == name].set_index("column") for name in twins)
+    assert start["value"].equals(reading["value"])
+    assert start["mark"].tolist() == reading["mark"].tolist()
+    assert set(start["mark"]) == {"", "best"}
+    within = ask(opened, Scores, {"models": ["simcse"]})  # the start is a line of the sheet alone
+    for found in (beside, within):
+        lines = found.result.sheet(found.frame).set_index("model")
+        assert lines.loc["SimCSE before training"].tolist() == lines.loc["Untrained (mean)"].tolist()
+
+
 # -- the labels of the corpus ----------------------------------------------------------------------------------------
 
 NOUNS = ("dog", "cat", "kitchen", "guitar", "rain", "sun")

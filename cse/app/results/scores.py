@@ -116,6 +116,9 @@ class Scores(Result):
                     of_column.append({"model": start, **told, "value": told["before"], "trained": 0, **alone})
             rows += sorted(of_column, key=lambda row: ranks[row["model"]])
         frame = pd.DataFrame([row for row in rows if row["value"] is not None])
+        if len(frame):
+            begun = frame["model"].str.endswith(BEFORE)
+            frame.loc[begun, "mark"] = marks_of_equals(frame[begun], frame)
         unknown = [column.name for column in session.columns if column.name.endswith(BEFORE)]
         if unknown := [name for name in unknown if name not in set(frame["model"])]:
             session.notes.append(f"No scores of {listed(unknown)} on this task.")
@@ -188,7 +191,8 @@ class Scores(Result):
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
         starts = frame[frame["before"].notna()]
-        starts = starts.assign(model=starts["model"] + BEFORE, value=starts["before"], deviation=None, mark="")
+        starts = starts.assign(model=starts["model"] + BEFORE, value=starts["before"], deviation=None)
+        starts = starts.assign(mark=marks_of_equals(starts, frame))
         starts = starts[~starts["model"].isin(frame["model"])]  # which has a line of its own on the page
         order = dict.fromkeys(name for model in frame["model"].unique() for name in (model, f"{model}{BEFORE}"))
         frame, cells = pd.concat([frame, starts], ignore_index=True), []
@@ -209,6 +213,12 @@ class Scores(Result):
             ["≈: not significantly different from the best of the column."] if (frame["mark"] == "alike").any() else []
         )
         return [frame.attrs["about"], frame.attrs["protocol"], *tied, START]
+
+
+def marks_of_equals(starts: pd.DataFrame, frame: pd.DataFrame) -> list[str]:
+    """Return the marks of models before training, which no verdict reads: those of equal values of their columns."""
+    marks = {(row.column, row.value): row.mark for row in frame[frame["mark"] != ""].itertuples()}
+    return [marks.get(pair, "") for pair in zip(starts["column"], starts["value"], strict=True)]
 
 
 def printed_deviation(deviation: float | None) -> str:
