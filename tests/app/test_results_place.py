@@ -70,6 +70,7 @@ def test_every_figure_has_its_deviation_its_interval_and_its_mark_and_the_best_c
     found = shown({"sts": made}, "simcse")
     head, *rows = cells(page_html(found))
     assert head[:2] == ["Model", "average Spearman × 100"]
+    assert "Ordered by average, best first." in page_html(found)
     assert [(row[0].split()[0], row[1]) for row in rows] == [
         ("a", "61.00 ± 1.00 (best)"), ("b", "≈ 60.60 ± 0.10 (not significantly different from the best)"),
         ("c", "50.10 ± 0.10"), ("raw", "40.00"),
@@ -102,6 +103,7 @@ def test_a_score_is_bold_for_a_paper_only_where_it_is_significantly_better() -> 
 
 def test_a_paper_is_told_of_which_columns_the_lower_is_better() -> None:
     found = ask(open_state(BUNDLED_NAMES, ()), Scores, {"task": "geometry"})
+    assert "Ordered by anisotropy, best first." in page_html(found)
     for typeset in (as_latex(found), as_markdown(found)):
         assert "anisotropy (lower is better) " in typeset
         assert "separation (lower" not in typeset
