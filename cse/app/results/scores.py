@@ -362,7 +362,7 @@ class Labels(Result):
     key = "labels"
     title = "Scores on the labels of your corpus"
     button = "Score the corpus"
-    bold = "the best, whose 95 % interval overlaps with no other"
+    bold = "the best, significantly (95 % interval of the difference from each other model on the same texts)"
     words = tuple(name for score in OF_LABELS for name in TERMS[score])
     live = False
     ships = False
@@ -374,30 +374,33 @@ class Labels(Result):
 
         So a model that was adapted to the corpus is scored on texts that it was not fitted on. They are encoded anew:
         vectors of a corpus may have length 1 or be of bfloat16, which k-means groups otherwise than `judge` does.
-        `low` and `high` are the 95 % interval of `neighbours` by the bootstrap, `texts` and `labels` what was scored.
+        `low` and `high` are the 95 % interval of `neighbours` by the bootstrap, `lead_low` and `lead_high` that of the
+        lead of the first model on the same texts; `texts` and `labels` are what was scored.
         """
         rows, labels = held_out(session.corpus)
         texts = [session.corpus.texts[row].strip() for row in rows]
         gold = np.unique(labels, return_inverse=True)[1]
 
-        def scores(vectors: np.ndarray) -> dict[str, Any]:
-            values = neighbour_values(vectors, gold)
-            ends = mean_difference(values, np.zeros(len(values)))
-            return {**label_scores(vectors, labels), "low": ends.low, "high": ends.high}
+        encoded = session.encoded(texts)
+        values = {name: neighbour_values(vectors, gold) for name, vectors in encoded.items()}
+        ordered = sorted(values, key=lambda name: -values[name].mean())
 
-        answers = {name: scores(vectors) for name, vectors in session.encoded(texts).items()}
-        counts = {"texts": len(rows), "labels": len(set(labels))}
-        ordered = sorted(answers.items(), key=lambda answer: -answer[1]["neighbours"])
-        return stacked({name: {**scored, **counts} for name, scored in ordered})
+        def scores(name: str) -> dict[str, Any]:
+            ends = mean_difference(values[name], np.zeros(len(rows)))
+            lead = mean_difference(values[ordered[0]], values[name])
+            return {**label_scores(encoded[name], labels), "low": ends.low, "high": ends.high, "lead_low": lead.low,
+                    "lead_high": lead.high, "texts": len(rows), "labels": len(set(labels))}  # fmt: skip
+
+        return stacked({name: scores(name) for name in ordered})
 
     def says(self, frame: pd.DataFrame) -> str:
-        ordered = frame.sort_values("neighbours", ascending=False)
-        best, first = ordered.iloc[0], title(ordered.iloc[0]["model"])
-        near = [title(row.model) for row in ordered.iloc[1:].itertuples() if row.high >= best["low"]]
+        best, first = frame.iloc[0], title(frame.iloc[0]["model"])
+        near = [name for name in frame["model"].iloc[1:][frame["lead_low"].iloc[1:] <= 0]]
         of = f"{best['texts']:,} texts that nothing was fitted on, with {best['labels']} labels"
         if len(frame) == 1:
             return f"{first}: {best['neighbours']:.1f} % of the five nearest have the text's label, on {of}."
-        level = f"; the intervals of {', '.join(near)} overlap with it" if near else ", by more than its interval"
+        differ = f"{'does' if len(near) == 1 else 'do'} not differ significantly"
+        level = f"; {listed(near)} {differ}" if near else ", significantly"
         return f"{first} has most neighbours of the same label, {best['neighbours']:.1f} %{level}. On {of}."
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -409,18 +412,16 @@ class Labels(Result):
         return [chart(frame, "Neighbours of the same label by model", height=26 * len(names) + 50, layer=layers)]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        ordered = frame.sort_values("neighbours", ascending=False)
-        return {"measures": OF_LABELS, "terms": self.words, "first": HELD_OUT, "lines": ordered.to_dict("records")}
+        return {"measures": OF_LABELS, "terms": self.words, "first": HELD_OUT, "lines": frame.to_dict("records")}
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        ordered = frame.sort_values("neighbours", ascending=False)
-        alone = len(ordered) > 1 and bool((ordered["high"].iloc[1:] < ordered["low"].iloc[0]).all())
-        near = [f"{value:.1f}" for value in ordered["neighbours"]]
+        alone = len(frame) > 1 and bool((frame["lead_low"].iloc[1:] > 0).all())
+        near = [f"{value:.1f}" for value in frame["neighbours"]]
         near[0] = f"**{near[0]}**" if alone else near[0]
-        ends = [f"{row.low:.1f} to {row.high:.1f}" for row in ordered.itertuples()]
-        others = {name: [f"{value:.1f}" for value in ordered[name]] for name in OF_LABELS[1:]}
+        ends = [f"{row.low:.1f} to {row.high:.1f}" for row in frame.itertuples()]
+        others = {name: [f"{value:.1f}" for value in frame[name]] for name in OF_LABELS[1:]}
         cells = {HELD_OUT: near, "95 % interval": ends, **others}
-        return titled(ordered)[["model"]].assign(**cells)
+        return titled(frame)[["model"]].assign(**cells)
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
         texts, labels = frame[["texts", "labels"]].iloc[0]
