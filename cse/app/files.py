@@ -17,8 +17,7 @@ import pandas as pd
 from cse.app import validation
 from cse.app.charts import LOOK
 from cse.app.events import HIDDEN, QUICK
-from cse.app.events import guarded as in_one_line
-from cse.app.html import file_stem, file_value, printed, saved_file
+from cse.app.html import escape, file_stem, file_value, printed, saved_file
 from cse.app.models.naming import title
 from cse.app.result import Result, equal_starts, plain, records
 from cse.app.show import NO_ANSWER, Answer, Shown, ask, lane_of
@@ -348,7 +347,7 @@ def place_form(state: AppState, shown: Sequence[Shown]) -> None:
             visible=forms(labels[0])[0] in FIGURES,
         )  # fmt: skip
         save = gr.Button("Save", variant="primary", scale=0, min_width=100, elem_classes="cse-submit")
-    saved = saved_file()
+    saved, refusal = saved_file(), gr.HTML("", apply_default_css=False)  # a toast would lie over the panel
 
     def offer(label: str, form: str) -> Any:
         known = forms(validation.one_of(label, "The result", labels))
@@ -358,14 +357,18 @@ def place_form(state: AppState, shown: Sequence[Shown]) -> None:
     form.change(lambda form: gr.update(visible=form in FIGURES), form, width, **QUICK)
     fields = list({id(field): field for part in shown for field in part.fields.values()}.values())
 
-    def file(request: gr.Request, label: str, form: str, width: str, *values: Any) -> dict[str, Any]:
-        part = shown[labels.index(validation.one_of(label, "The result", labels))]
+    def file(request: gr.Request, label: str, form: str, width: str, *values: Any) -> tuple[dict[str, Any], str]:
         known = dict(zip(map(id, fields), values, strict=True))
-        sent = {name: known[id(field)] for name, field in part.fields.items()}
-        validation.one_of(form, "The form", FORMS)
-        validation.one_of(width, "The width", WIDTHS)
-        return file_of(ask(state, part.kind, sent), form, width, address_of(request))
+        try:
+            part = shown[labels.index(validation.one_of(label, "The result", labels))]
+            sent = {name: known[id(field)] for name, field in part.fields.items()}
+            validation.one_of(form, "The form", FORMS)
+            validation.one_of(width, "The width", WIDTHS)
+            return file_of(ask(state, part.kind, sent), form, width, address_of(request)), ""
+        except ValueError as error:
+            return {}, f'<p class="cse-refusal" role="alert">{escape(str(error))}</p>'
 
     # What was saved or shown before is not what is asked for now, which may be refused.
-    gr.on([result.change, form.change, save.click], None, None, saved, js="() => ({})", **HIDDEN)
-    save.click(in_one_line(file), [result, form, width, *fields], saved, **lane_of(shown[0].kind))
+    gr.on([result.change, form.change, save.click], None, None, [saved, refusal], js="() => [{}, '']", **HIDDEN)
+    lane = {**lane_of(shown[0].kind), "show_progress_on": saved}
+    save.click(file, [result, form, width, *fields], [saved, refusal], **lane)

@@ -5,6 +5,7 @@ import io
 import json
 from functools import cache
 
+import gradio as gr
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -12,11 +13,13 @@ from page_state import KEY, put_table, tiny_state
 
 from cse.app import show
 from cse.app.corpus.corpora import OWN_KEY
-from cse.app.files import FIGURES, FORMS, as_csv, as_json, as_parquet, as_sheet, file_of
+from cse.app.events import Linked, Run
+from cse.app.files import FIGURES, FORMS, as_csv, as_json, as_parquet, as_sheet, file_of, place_form
 from cse.app.places.clusters import first_maps
 from cse.app.results import RESULTS
 from cse.app.results.groups import Groups, Neighbours
 from cse.app.results.map import Map
+from cse.app.results.scores import Scores
 from cse.app.state import open_state
 from cse.app.validation import FieldError
 from cse.models.names import BUNDLED_NAMES
@@ -101,6 +104,23 @@ def test_every_form_is_a_file_or_says_why_not(first_answer, kind, form) -> None:
         value = file_of(*words)
         assert value["text"]
         assert value["file"].startswith(kind.key)
+
+
+def test_why_there_is_no_file_is_said_in_the_panel_without_markup() -> None:
+    with gr.Blocks() as page:
+        fields = {name: gr.Textbox() for name in ("task", "corpus", "models", "key")}
+        place_form(open_state(BUNDLED_NAMES, ()), [show.Shown(Scores, fields, Linked((), Run(print, [], []), ()))])
+    (file,) = (event.fn for event in page.fns.values() if getattr(event.fn, "__name__", "") == "file")
+    asked = (Scores.title, "Figure (SVG)", "one column (77 mm)")
+    saved, said = file(None, *asked, "geometry", "demo", [], "")
+    assert saved == {}
+    assert said == '<p class="cse-refusal" role="alert">This result has no chart; save it as a table.</p>'
+    saved, said = file(None, *asked, "sts", "demo", ["<b>"], "")
+    assert saved == {}
+    assert "<b>" not in said
+    saved, said = file(None, *asked, "sts", "demo", [], "")
+    assert saved["file"] == "scores.svg"
+    assert said == ""
 
 
 def test_the_shipped_maps_are_saved_in_every_form() -> None:
