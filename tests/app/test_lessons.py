@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from cse.app import lessons as module
+from cse.app.html import painted
 from cse.app.lessons import (
     LESSONS,
     NOBODY,
@@ -16,7 +17,7 @@ from cse.app.lessons import (
 )
 from cse.app.results.inside import Prefix
 from cse.app.results.tokens import Tokens
-from cse.app.show import ask
+from cse.app.show import ask, page_html
 from cse.app.state import AppState, open_state
 from cse.app.validation import FieldError
 from cse.models.names import BUNDLED_NAMES
@@ -70,6 +71,15 @@ def test_a_lessons_number_is_the_pages_number(state) -> None:
     step = step_at("prefix", 2)
     rows = ask(state, Prefix, step.inputs).frame.set_index("layers")
     assert measured(state, step)[1] == [f"The vector moves: DCPCSE {100 * rows['moved']['all']:.0f} %."]
+
+
+def test_the_words_before_training_have_the_colour_of_the_model_before_training(state) -> None:
+    step = step_at("mask", 2)
+    before, after = (painted(name) for name in step.models)
+    phases = page_html(ask(state, Tokens, {**step.inputs, "models": step.models}))
+    assert (
+        phases.index(before) < phases.index("Before training") < phases.rindex(after) < phases.index("After training")
+    )
 
 
 def test_an_address_holds_the_lesson_and_fills_the_step() -> None:

@@ -101,11 +101,11 @@ class Tokens(Result):
             }
             for name, rows in by_models(frame).items()
         }  # fmt: skip
-        cards: dict[bool, list[tuple[str, list[tuple[str, dict[str, Any]]]]]] = {True: [], False: []}
+        cards: dict[bool, list[tuple[str, list[tuple[str, str, dict[str, Any]]]]]] = {True: [], False: []}
         for name, start in with_starts(readings).items():
-            phases = [("", readings[name])]
+            phases = [("", name, readings[name])]
             if start:
-                phases = [("Before training", readings[start]), ("After training", readings[name])]
+                phases = [("Before training", start, readings[start]), ("After training", name, readings[name])]
             cards[readings[name]["own"]].append((name, phases))
         return {
             "readers": cards[True], "others": cards[False], "other_names": listed(name for name, _ in cards[False]),
