@@ -82,9 +82,24 @@ def test_the_words_before_training_have_the_colour_of_the_model_before_training(
     )
 
 
+def test_a_question_is_about_inputs_or_models_that_no_earlier_step_has_shown() -> None:
+    for lesson in LESSONS.values():
+        shown: dict[str, set[str]] = {}
+        for step in lesson.steps:
+            known = shown.setdefault(f"{step.result} {sorted(step.inputs.items())}", set())
+            assert not step.question or not known >= set(step.models), (lesson.name, step.title)
+            known.update(step.models)
+
+
+def test_denoised_words_are_shown_only_where_a_share_is_subtracted(state) -> None:
+    inputs = {**step_at("mask", 2).inputs, "models": ["promptbert"]}
+    pages = [page_html(ask(state, Tokens, {**inputs, "share": share})) for share in (0, 1)]
+    assert [("Denoised" in page, "after denoising" in page) for page in pages] == [(False, False), (True, True)]
+
+
 def test_an_address_holds_the_lesson_and_fills_the_step() -> None:
     step, long = step_at("mask", 2), dict(parse_qsl(address(LESSONS["mask"], 2)[1:]))
-    filled = {"tab": "tokens", "models": "promptbert (before),promptbert", "k": "8", "share": "1"}
+    filled = {"tab": "tokens", "models": "promptbert (before),promptbert", "k": "8", "share": "0"}
     filled |= {"sentence": step.inputs["sentence"]}
     assert long == {"lesson": "mask", "step": "2", **filled}
     assert whole({"lesson": "mask", "step": "2"}) == long

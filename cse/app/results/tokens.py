@@ -61,7 +61,7 @@ class Tokens(Result):
         """Return a row per token: model, list, rank, token, probability, of_template, template, own.
 
         A token `of_template` is among those of the template alone. A model's vectors are read at the [MASK] of the
-        template only if that is its `own`.
+        template only if that is its `own`. The page has no denoised list if the share to subtract is 0.
         """
 
         def rows(column: Column, encoder: Encoder) -> pd.DataFrame:
@@ -87,17 +87,19 @@ class Tokens(Result):
         readers = frame[frame["own"]]
         counts = readers.groupby(["list", "model"])["of_template"].sum()
         parts = [
-            f"{counts['sentence', name]} of {self.k} in {title(name)}, {counts['denoised', name]} after denoising"
+            f"{counts['sentence', name]} of {self.k} in {title(name)}"
+            + (f", {counts['denoised', name]} after denoising" if self.share else "")
             for name in readers["model"].unique()
         ]
         return f"Words that the template says without the sentence, too: {'; '.join(parts)}." if parts else ""
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
+        lists = {key: heading for key, heading in LISTS.items() if self.share or key != "denoised"}
         readings = {
             name: {
-                "lists": {heading: rows[rows["list"] == key].to_dict("records") for key, heading in LISTS.items()},
+                "lists": {heading: rows[rows["list"] == key].to_dict("records") for key, heading in lists.items()},
                 "filled": filled(rows["template"].iloc[0], self.sentence), "own": rows["own"].iloc[0],
-                "said": doubts(rows.loc[rows["list"] == "denoised", "probability"].max()),
+                "said": doubts(rows.loc[rows["list"] == "denoised", "probability"].max()) if self.share else "",
             }
             for name, rows in by_models(frame).items()
         }  # fmt: skip
