@@ -138,6 +138,8 @@ def shown(value: Any, form: str) -> str:
         return among_random(value)
     if not isinstance(value, str):
         return format(value, form)
+    if value == '"':
+        return "a quotation mark"
     sign = len(value) == 1 and not value.isalnum()
     return f"“{value}” ({unicodedata.name(value, 'a sign').lower()})" if sign else f"“{value}”"
 

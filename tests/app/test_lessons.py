@@ -13,6 +13,7 @@ from cse.app.lessons import (
     address,
     answered,
     measured,
+    shown,
     whole,
 )
 from cse.app.results.inside import Prefix
@@ -84,9 +85,9 @@ def test_the_words_before_training_have_the_colour_of_the_model_before_training(
 
 def test_a_question_is_about_inputs_or_models_that_no_earlier_step_has_shown() -> None:
     for lesson in LESSONS.values():
-        shown: dict[str, set[str]] = {}
+        asked: dict[str, set[str]] = {}
         for step in lesson.steps:
-            known = shown.setdefault(f"{step.result} {sorted(step.inputs.items())}", set())
+            known = asked.setdefault(f"{step.result} {sorted(step.inputs.items())}", set())
             assert not step.question or not known >= set(step.models), (lesson.name, step.title)
             known.update(step.models)
 
@@ -95,6 +96,11 @@ def test_denoised_words_are_shown_only_where_a_share_is_subtracted(state) -> Non
     inputs = {**step_at("mask", 2).inputs, "models": ["promptbert"]}
     pages = [page_html(ask(state, Tokens, {**inputs, "share": share})) for share in (0, 1)]
     assert [("Denoised" in page, "after denoising" in page) for page in pages] == [(False, False), (True, True)]
+
+
+def test_a_sign_is_named_and_a_quotation_mark_is_not_quoted() -> None:
+    signs = [shown(sign, "") for sign in ('"', ",", "in")]
+    assert signs == ["a quotation mark", "“,” (comma)", "“in”"]
 
 
 def test_an_address_holds_the_lesson_and_fills_the_step() -> None:
