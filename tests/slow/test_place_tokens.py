@@ -133,3 +133,14 @@ def test_a_step_opens_the_fold_of_its_result_and_asks_for_it(opened, lesson, ste
     assert violations(page, panel(page)) == []
     look(page, *size, color_scheme="dark")
     assert violations(page, panel(page), rules=COLOURS) == []
+
+
+def test_the_words_after_training_stand_beside_those_before_in_present_too(opened) -> None:
+    page = opened("?lesson=mask&step=2")
+    panel(page).get_by_role("button", name="hospital").click()
+    after = page.locator("#tokens .cse-phases > div", has_text="After training").locator(".cse-token").first
+    for present in ("", "1"):
+        if present:
+            panel(page).get_by_role("button", name="Present").click()
+        expect(after).to_have_text("hospital")
+        expect(after).to_be_in_viewport(ratio=1)
