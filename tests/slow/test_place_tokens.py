@@ -144,3 +144,6 @@ def test_the_words_after_training_stand_beside_those_before_in_present_too(opene
             panel(page).get_by_role("button", name="Present").click()
         expect(after).to_have_text("hospital")
         expect(after).to_be_in_viewport(ratio=1)
+    for size in ((1280, 720), (1920, 1080)):
+        look(page, *size)
+        assert page.evaluate(APART), size
