@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
 import gradio as gr
 
@@ -37,7 +38,7 @@ QUICK: dict[str, Any] = {**SILENT, "queue": False}  # without a model
 
 # Hidden and outside the tabs, whose content is not in the page until they are opened.
 HOOK = """cse.fill = (stay = []) => { cse.wanted = ''; trigger('submit', {stay}); };
-window.addEventListener('popstate', () => { cse.wanted = ''; trigger('select', {}); });"""
+window.addEventListener('popstate', () => { cse.wanted = ''; trigger('select', cse.left()); });"""
 Whole = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 
@@ -297,24 +298,32 @@ def restorer(
 
     The `parts` are in the order of the page, each with the name of its tab. With `back`, inputs that the address lacks
     get their initial values, and all parts of the tab run. `whole` returns an address with what it stands for.
+    The event may have other `places`, those of a lesson that was left, with their addresses before it: their parts run
+    of which the lesson has `filled` a field.
     """
-    known, fields = dict(parts), shared.fields
+    known, fields, names = dict(parts), shared.fields, {field for _, content in parts for field in content.names}
 
     def restore(request: gr.Request, event: gr.EventData) -> list[Any]:
         address = whole(dict(request.query_params))
-        stay = data_of(event).get("stay")
+        stay, places, edited = (data_of(event).get(name) for name in ("stay", "places", "filled"))
+        before = places if back and isinstance(places, dict) and isinstance(edited, list) else {}
+        again: dict[str, tuple[Mapping[str, str], Any]] = {
+            place: (dict(parse_qsl(str(query)[1:], True)), edited) for place, query in before.items()
+        }
         named = {field: value for field, value in address.items() if not isinstance(stay, list) or field not in stay}
         tab = str(address.get("tab"))
         if "tab" in address and tab not in known:
             gr.Warning(f"This address asks for {html.escape(tab[:60])}, which is no place of this page.")
         if back and tab not in known:
             tab = parts[0][0]
+        again[tab] = named, names if back else address
         chosen = restored(list(fields), list(fields.values()), named, back, shared.offered())
         filled = list(zip(fields.values(), chosen, strict=True))  # several parts may read a field
         updates, runs = list[Any](), list[Any]()
         for name, content in parts:
-            asked = back or any(field in address for field in content.names)
-            values = restored(content.names, content.named(), named, back) if name == tab and asked else None
+            texts, asked = again.get(name, ({}, ()))
+            runs_again = any(field in asked for field in content.names)
+            values = restored(content.names, content.named(), texts, back) if runs_again else None
             updates += [gr.skip()] * len(content.names) if values is None else values
             filled += zip(content.named(), values or (), strict=False)
             if content.names:

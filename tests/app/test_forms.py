@@ -45,6 +45,28 @@ def test_a_corpus_of_the_address_that_is_not_here_is_named_without_markup_and_th
     assert (chosen, value, kept) == (None, "cats", {0: "cats"}), "the rest is taken"
 
 
+def test_places_that_a_lesson_has_left_get_their_addresses_again_and_run_where_it_filled_a_field():
+    with gr.Blocks():
+        query, sentence, layer = gr.Textbox("dogs"), gr.Textbox("One."), gr.Slider(1, 9, 2, step=1)
+    linked = [("search", "q", query), ("tokens", "sentence", sentence), ("tokens", "layer", layer)]
+    parts = [(place, Linked((name,), Run(print, (field,), ()), ())) for place, name, field in linked]
+    restore = restorer(parts, Shared({}), back=True)
+
+    def left(**data: object) -> list:
+        values = restore(SimpleNamespace(query_params={"tab": "search", "q": "cats"}), gr.EventData(None, data))
+        return [None if skipped(value) else value for value in values[1:4]]
+
+    assert left() == ["cats", None, None]
+    assert left(places={"tokens": "?tab=tokens&sentence="}, filled=["tab", "sentence"]) == ["cats", "", None]
+    assert left(places={"tokens": "", "search": "?q=x", "<b>": 1}, filled=["layer", {}]) == ["cats", None, 2]
+    for data in (
+        {"places": [], "filled": ["layer"]},
+        {"places": {"tokens": ""}, "filled": 1},
+        {"places": {"tokens": ""}},
+    ):
+        assert left(**data) == ["cats", None, None]
+
+
 def test_what_a_part_of_the_page_does_not_take_of_an_address_is_said_and_the_rest_is_taken():
     with gr.Blocks():
         most, models = gr.Slider(1, 50, 5, step=1, label="Results"), gr.CheckboxGroup(["a", "b"], label="Models")

@@ -147,3 +147,31 @@ def test_the_words_after_training_stand_beside_those_before_in_present_too(opene
     for size in ((1280, 720), (1920, 1080)):
         look(page, *size)
         assert page.evaluate(APART), size
+
+
+@pytest.mark.parametrize("leave", ["Close the lesson", "Back"])
+def test_places_that_a_lesson_filled_are_again_as_they_were_before_it(opened, leave) -> None:
+    page, steps = opened("?tab=similarity&a=One+dog.&b=Two+dogs.&models=simcse,conpvp"), LESSONS["vector"].steps
+    fields = [page.get_by_label(label) for label in ("Sentence A", "Sentence B", "Sentences, one per line", "Query")]
+    fields[0].fill("No dog.")  # no button
+    expect(page).to_have_url(re.compile("a=No"))
+    numbers = page.locator("#similarity .cse-number")
+    page.wait_for_function(STILL)
+    shown = numbers.all_inner_texts()
+    open_tab(page, "Search")
+    before = [field.input_value() for field in fields]
+    page.get_by_role("button", name="Learn").click()
+    page.get_by_role("link", name=LESSONS["vector"].title).click()
+    for step in steps:
+        expect(panel(page).get_by_role("heading")).to_have_text(step.title)
+        page.keyboard.press("ArrowRight")
+    expect(fields[3]).to_have_value(steps[-1].inputs["query"])
+    if leave == "Back":
+        page.evaluate(f"history.go(-{len(steps)})")
+    else:
+        panel(page).get_by_role("button", name=leave).click()
+    expect(panel(page)).to_be_hidden()
+    for field, value in zip(fields, before, strict=True):
+        expect(field).to_have_value(value)
+    open_tab(page, "Similarity")
+    expect(numbers).to_have_text(shown)

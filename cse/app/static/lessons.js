@@ -5,6 +5,7 @@ const BUSY = 'input, textarea, select, canvas, [contenteditable="true"], [role="
 const INSIDE = ['attention', 'prefix', 'prototypes'];  // results in one fold of the place Tokens
 const CLOSED = ':scope > button[aria-expanded="false"], :scope > .label-wrap:not(.open)';
 const wide = matchMedia('(min-width: 1001px)');  // as in style.css
+const visited = new Set(), names = new Set();  // the places that the lesson has filled, and the names of their fields
 let shown, earlier, away;  // the step, the address before the lesson, and whether another place was opened since
 
 const query = () => new URLSearchParams(location.search), presenting = () => query().get('present') === '1';
@@ -39,6 +40,14 @@ function go(name) {
   document.querySelector('.cse-lessons')?.focus();
 }
 
+// The names that the lesson has filled, once it is left, and the addresses of their places before it.
+function left() {
+  if (here()) return {};
+  const filled = [...names], places = Object.fromEntries([...visited].map(tab => [tab, cse.places[tab] ?? '']));
+  for (const all of [visited, names]) all.clear();
+  return {places, filled};
+}
+
 function present(on) {
   const left = query();
   if (on) left.set('present', '1'); else left.delete('present');
@@ -65,6 +74,11 @@ function draw() {
   panel.classList.toggle('cse-present', large);
   panel.classList.toggle('cse-guessing', Boolean(step) && asks(step) && !away);
   panel.querySelector('[data-present]').ariaPressed = String(large);
+  if (step) {
+    const values = new URLSearchParams(step.dataset.address);
+    visited.add(values.get('tab'));
+    for (const name of values.keys()) names.add(name);
+  }
   if (step && step !== shown) {
     panel.querySelector('.cse-lesson-name').textContent = step.dataset.lesson;
     panel.ariaLabel = `Lesson: ${step.dataset.lesson}`;
@@ -121,7 +135,7 @@ function reach(step, tries = 80) {
   (target || result).scrollIntoView({block: 'start', behavior});
 }
 
-cse.reveal = tell;
+Object.assign(cse, {reveal: tell, left});
 window.addEventListener('popstate', () => { away = false; draw(); });
 panel.addEventListener('click', ({target}) => {
   const {choice, go: name, present: large} = target.dataset;

@@ -27,6 +27,12 @@ function opened() {
   return fresh;
 }
 
+// Keep the addresses of places as they last were outside of a lesson, which fills the fields with values of its own.
+function remember() {
+  const now = new URLSearchParams(location.search);
+  if (!now.has('lesson')) cse.places[now.get('tab') || cse.first] = location.search;
+}
+
 // Write what a tab shows into the address. One that was just `chosen` makes no entry in the history if the address names
 // it already, as after opening, or if nobody pressed it: after a quick second Back the first one's tab is chosen while
 // the address is further back. A tab that is not shown writes nothing. Gradio reports the first tab as chosen while it
@@ -36,6 +42,8 @@ function opened() {
 // may begin with others, and a field that has its `initial` value is not; of a corpus other than the first it is, since
 // texts of that corpus would take the place of examples.
 function write({tab, first, names, initial, method, chosen, filled}, values) {
+  cse.first = first;
+  remember();
   const now = new URLSearchParams(location.search), query = new URLSearchParams({tab});
   const pressed = chosen && cse.pressed === `place-${tab}-button`;
   if (chosen) Object.assign(cse, {tab, pressed: pressed ? '' : cse.pressed});
@@ -54,6 +62,7 @@ function write({tab, first, names, initial, method, chosen, filled}, values) {
   if (typed && cse.entered) method = 'pushState';
   if (!chosen && !filled) cse.entered = !typed || (same && cse.entered);
   if (!same) history[now.has('lesson') && !chosen ? 'replaceState' : method](null, '', address(query));
+  remember();
 }
 
 const address = query => `?${query}`.replaceAll('%2C', ',');  // commas part the models
@@ -161,7 +170,10 @@ function refusals(element, props, watch) {
   });
 }
 
-window.addEventListener('popstate', () => { cse.pressed = ''; });
+window.addEventListener('popstate', () => {
+  cse.pressed = '';
+  remember();
+});
 document.addEventListener('click', event => {
   const tab = event.target.closest?.('[role="tab"]');
   if (tab) cse.pressed = cse.wanted = tab.id;
@@ -231,4 +243,7 @@ document.addEventListener('keydown', event => {
   button.click();
 });
 
-window.cse = {entered: false, opened, write, read, filled, copyLink, live, savedFile, refusals, filling: false, fill() {}};
+window.cse = {
+  entered: false, opened, write, read, filled, copyLink, live, savedFile, refusals, filling: false, fill() {}, places: {},
+  left: () => ({}),
+};
