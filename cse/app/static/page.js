@@ -212,7 +212,7 @@ new MutationObserver(() => document.querySelectorAll('.cse-long > summary > span
 })).observe(document, {childList: true, subtree: true});
 
 // A number typed beyond a slider's ends is its nearest end before Gradio sends it, or the server refuses it.
-document.addEventListener('blur', ({target: field}) => {
+document.addEventListener('change', ({target: field}) => {
   if (field.type !== 'number' || field.max === '' || !field.value) return;
   const within = Math.min(Math.max(field.value, field.min), field.max);
   if (within === Number(field.value)) return;
