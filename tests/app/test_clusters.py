@@ -121,6 +121,8 @@ def test_the_figure_has_the_maps_of_the_page_in_their_order_and_its_colours_and_
     by = Map(groups=4, colour="Disagreement")
     assert "of 5 nearest differ" in shown(by)[1]
     assert "SimCSE and PromptBERT do not share" in by.facts(drawn)[0]
+    filtered = Map(points=(0, 1), sought="a dog", entry="food")
+    assert "the 2 selected texts (“a dog”, food) are dark" in filtered.facts(drawn)[0]
     for width in WIDTHS.values():  # in points
         drawing = figure(Answer(Map(groups=4), drawn, {}), "svg", width).decode()
         assert float(re.search(r' width="([0-9.]+)pt"', drawing)[1]) == pytest.approx(width * 72 / 25.4, rel=0.04)

@@ -82,10 +82,12 @@ class Map(Result):
     seed: int = whole("Seed", 0, "The seed", "the seed of t-SNE; the same seed gives the same map.", 0, MAX_SEED)
     groups: int = whole("Groups", GROUPS, "The number of groups", "how many groups.", 1, MAX_GROUPS)
     # What the page shows of the answer, which a figure repeats: the models of the maps, separated by commas, the
-    # colouring, and the positions of the selected texts, if any.
+    # colouring, and the positions of the selected texts, if any, with the words and the entry that select them.
     maps: str = ""
     colour: str = ""
     points: Sequence[int] = ()
+    sought: str = ""
+    entry: str = ""
 
     def frame(self, session: Session) -> pd.DataFrame:
         """Return a row for each model and text, from `frames`."""
@@ -193,7 +195,9 @@ class Map(Result):
         return [chart(shown, "Maps of the texts", facet=facet, columns=2, spec=spec)]
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
-        chosen = f"; the {len(self.points):,} selected texts are dark" if self.points else ""
+        by_what = ", ".join(filter(None, [self.sought and f"“{self.sought[:60]}”", self.entry]))
+        chosen = f"; the {len(self.points):,} selected texts{f' ({by_what})' if by_what else ''} are dark"
+        chosen = chosen if self.points else ""
         shown, by = self.shown(frame), self.colour.strip() or "group"
         if by == "Disagreement":
             by = f"how many of a text's nearest texts {listed(shown[:2])} do not share"
