@@ -53,9 +53,10 @@ def by_model(names: Sequence[str], legend: bool = True) -> dict[str, Any]:
     """Return the encoding that colours marks by model, in the order of the names."""
     colours = colours_of(names)
     scale = {"domain": [title(name) for name in colours], "range": list(colours.values())}
+    columns = {"expr": "width < 400 ? 2 : width < 600 ? 3 : 0"}
     return {
         "field": "model", "type": "nominal", "scale": scale, "sort": None,
-        "legend": {"title": None, "orient": "top", "columns": {"expr": "width < 480 ? 3 : 0"}} if legend else None,
+        "legend": {"title": None, "orient": "top", "columns": columns} if legend else None,
     }  # fmt: skip
 
 

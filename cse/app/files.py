@@ -136,6 +136,7 @@ def paper_cells(
         if isinstance(value, float):
             return printed("%.3f", value)
         text = one_line(value, MAX_CELL)
+        text = text.replace("-", "\N{MINUS SIGN}") if SCORE.fullmatch(text) else text
         if marked := MARKED.fullmatch(text):
             name, look, meaning = looks[marked[1]]
             if meaning:  # or else it is a text of the corpus

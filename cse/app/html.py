@@ -166,16 +166,13 @@ def term(name: str, shown: str = "") -> str:
     return f'<span class="cse-asking">{escape(shown or name)}{question(name, terms()[name][0])}</span>'
 
 
-def explained(text: str, names: Sequence[str]) -> str:
-    """Return a text with a "?" after the first place of each of these terms; those that it lacks follow it."""
-    shown, missing = str(escape(text)), []
+def explained(text: str, names: Iterable[str]) -> str:
+    """Return a text with a "?" after the first place of each of these terms that it has."""
+    shown = str(escape(text))
     for name in names:
-        at = re.search(rf"\b{re.escape(str(escape(name)))}\b", shown)
-        if at is None:
-            missing.append(term(name))
-        else:
+        if at := re.search(rf"\b{re.escape(str(escape(name)))}\b(?!-)", shown):
             shown = f"{shown[: at.start()]}{term(name)}{shown[at.end() :]}"
-    return " ".join([shown, *missing])
+    return shown
 
 
 def question(name: str, label: str) -> str:

@@ -70,7 +70,9 @@ SUFFIXES = {
     ".xlsm": XLSX,
 }  # fmt: skip
 OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
-DOCUMENTS = {b"%PDF-": "a PDF", b"{\\rtf": "an RTF"}  # by their first bytes
+DOCUMENTS = {  # by their first bytes
+    b"%PDF-": "a PDF document", b"{\\rtf": "an RTF document", b"\x89PNG": "a picture", b"\xff\xd8\xff": "a picture",
+}  # fmt: skip
 PARQUET_BATCH_ROWS = 1024  # its texts may be long, and are unpacked
 MAX_JSON_BYTES = 1 << 30  # of a document that is read as a whole
 MAX_WORKBOOK_BYTES = 1 << 30  # unpacked
@@ -186,7 +188,7 @@ def _format_of(path: Path, options: Options, encoding: Coding) -> str:
     if start.startswith(OLD_WORKBOOK):
         raise ValueError(f"{path}: is a workbook of the old format .xls; save it as .xlsx or .csv")
     if document := next((kind for sign, kind in DOCUMENTS.items() if start.startswith(sign)), None):
-        raise ValueError(f"{path}: is {document} document, not a text file; save its text as .txt")
+        raise ValueError(f"{path}: is {document}, not a text file; save its text as .txt")
     if signed := next((kind for sign, kind in SIGNS.items() if start.startswith(sign)), None):
         return signed
     if options.delimiter or any(value is not None for value in (options.header, options.quotes, options.skip)):

@@ -168,12 +168,15 @@ def _text_note(name: str, values: list[Any], condition: str) -> str:
     by_size = bool(BY_SIZE.search(condition)) and "cast" not in lower
     written = {value for value in values if isinstance(value, str)}
     texts = {value.strip() for value in written}
-    asked = {match[0][1:-1] for match in QUOTED.finditer(condition)} & texts if "lower(" not in lower else set()
+    folded = {text.casefold() for text in texts}
+    quoted = {match[0][1:-1] for match in QUOTED.finditer(condition)} if "lower(" not in lower else set()
+    asked = {text for text in quoted if text.casefold() in folded}
     same = {text.casefold() for text in asked}
     if same and (other := next((text for text in sorted(texts - asked) if text.casefold() in same), "")):
         blanks = "trim(" not in lower and any(text.strip().casefold() in same for text in written - texts)
         cells, blank = (f'trim("{name}")', " and blanks around it") if blanks else (f'"{name}"', "")
-        return f"{name!r} has {other!r:.40}, too; lower({cells}) = {other.lower()!r:.40} meets any capitals{blank}"
+        too = ", too" if asked & texts else ""
+        return f"{name!r} has {other!r:.40}{too}; lower({cells}) = {other.lower()!r:.40} meets any capitals{blank}"
     if "trim(" not in lower and (
         twice := next((text for text in sorted(written - texts) if text.strip() in written), "")
     ):

@@ -389,6 +389,7 @@ BAD_FILES = [
      r"which column holds the texts\? Pass `column`, one of title, body"),
     ("binary.xlsx", b"\x7fELF\0\1\2\3 a b c", r"is no \.xlsx file, or a damaged one; save it again"),
     ("binary.txt", b"\x7fELF\0\1\2\3 a b c", r"line 1 holds a NUL byte"),
+    ("photo.png", b"\x89PNG\r\n\x1a\n", r"is a picture, not a text file; save its text as .txt"),
     ("paper.pdf", b"%PDF-1.4\n1 0 obj", r"is a PDF document, not a text file; save its text as .txt"),
     ("old.xls", b"\xd0\xcf\x11\xe0" + b"\0" * 600, r"workbook of the old format .xls; save it as .xlsx or .csv"),
     ("wide.csv", ",".join(f"c{n}" for n in range(3000)) + "\n" + "," * 2999 + "\n", "3,000 columns"),
@@ -442,6 +443,15 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path, caplog):
     capitals = pa.table({"q": ["Billing", "billing", "x"]})
     assert rows_where(capitals, "q = 'billing'", note=notes.append).tolist() == [1]
     assert notes == ["'q' has 'Billing', too; lower(\"q\") = 'billing' meets any capitals"]
+    notes.clear()
+    assert rows_where(capitals, "q = 'BILLING'", note=notes.append).tolist() == []
+    assert notes[0] == "'q' has 'Billing'; lower(\"q\") = 'billing' meets any capitals"
+    both = pa.table({"q": ["Billing", "billing", "billing "]})
+    notes.clear()
+    assert rows_where(both, "q = 'billing'", note=notes.append).tolist() == [1]
+    (said,) = notes
+    assert rows_where(both, said.partition("; ")[2].partition(" meets")[0]).tolist() == [0, 1, 2]
+    notes.clear()
     assert rows_where(capitals, "lower(q) = 'billing'", note=notes.append).tolist() == [0, 1]
     assert rows_where(capitals, "q != 'x'", note=notes.append).tolist() == [0, 1]
     assert len(notes) == 1

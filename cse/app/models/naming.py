@@ -103,8 +103,8 @@ class Admission:
     def choices(self) -> str:
         """Return a phrase that lists the models that may be added."""
         folder = ", a folder of this server's models" if self.root else ""
-        hub_id = "an id of the model hub" if self.fetch else "a hub id that this server has in its cache"
-        return f"{', '.join(BUNDLED)}{folder} or {hub_id}"
+        hub_id = "an id of the model hub" if self.fetch else "an id of the model hub that this server has in its cache"
+        return f"a model of the list{folder} or {hub_id}"
 
     def offered(self) -> list[str]:
         """Return the bundled names, readings of the backbone, and up to `MAX_OFFERED` model folders under the root."""

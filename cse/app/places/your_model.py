@@ -258,11 +258,13 @@ class Trainer:
         return html.hint(adaptation.dial_sentence(points, dial)), gr.update(visible=takes)
 
     def turn(self, key: str, dial: float) -> tuple[Any, ...]:
-        """Show a place of the dial."""
-        if (training := self._trainings.newest(key)) is None:
-            return gr.skip(), "", gr.update(visible=False)
-        points, dial, spec = dial_of(training, dial)
-        return (gr.update(value=plot_value(spec)) if spec else gr.skip()), *self.said(training, points, dial)
+        """Show the place of the dial that was tried and is the nearest to what is set."""
+        training = self._trainings.newest(key)
+        points, dial, spec = dial_of(training, dial) if training else (pd.DataFrame(), dial, None)
+        if training is None or spec is None:
+            return gr.skip(), gr.skip(), "", gr.update(visible=False)
+        place = float(adaptation.at_dial(points, dial)["dial"])
+        return place, gr.update(value=plot_value(spec)), *self.said(training, points, place)
 
     def take(self, key: str, dial: float, models: list[str]) -> list[Any]:
         """Make the model of a place of the dial."""
@@ -331,12 +333,14 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
                 keep = gr.Button("Keep this answer", scale=0, min_width=220)
                 go_on = gr.Button("Continue with training", variant="primary", scale=0, min_width=260)
         shown = result("training", html.hint("Press Adapt: the first answer stands here in about half a minute."))
-        dial = gr.Slider(scale.low, scale.high, 0, step=scale.step, label="Dial: finding ← → grouping", visible=False)
+        dial = gr.Slider(
+            scale.low, scale.high, 0, step=scale.step, label="Dial: finding ← → grouping", visible=False, elem_id="dial"
+        )
         plot = gr.Plot(show_label=False, visible=False, elem_classes="cse-plot", elem_id="dial-plot")
         turned = gr.HTML("", apply_default_css=False, elem_id="dial-said")
         take = gr.Button("Take this place", scale=0, min_width=170, visible=False, elem_id="take-dial")
     with gr.Column(visible=False, elem_id="take-it") as taken:
-        heading("Take it")
+        heading("Take it away")
         with gr.Row(equal_height=True):
             which = gr.Dropdown([], label="Model", min_width=200)
             fetch = gr.Button("Download (.zip)", scale=0, min_width=170, elem_classes="cse-submit")
@@ -362,8 +366,9 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     for event in (timer.tick, top.corpus.change):  # a visitor may have removed the texts
         event(trainer.draw, [top.key, mark, top.models], outputs, **LANE)
     start.change(lambda name: reading_html(state, name), start, reading, **QUICK)
-    turning = Run(trainer.turn, [top.key, dial], [plot, turned, take])
-    dial.change(*turning, trigger_mode="always_last", **QUICK)  # keys release no slider
+    turning = Run(trainer.turn, [top.key, dial], [dial, plot, turned, take])
+    set_dial = gr.HTML("", html_template="", js_on_load="cse.live('#dial', trigger)", visible="hidden")
+    set_dial.submit(*turning, trigger_mode="always_last", **QUICK)
     take.click(trainer.take, [top.key, dial, top.models], outputs, **LANE)
     plot.change(None, None, None, js=RESIZED, **HIDDEN)
     which.change(trainer.opening, [top.key, which], opens, **QUICK)

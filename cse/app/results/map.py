@@ -33,7 +33,7 @@ GROUPS, MAX_GROUPS, SEED = 12, 100, 42  # number of groups, and the seed of k-me
 NAME_WORDS, WORDS = 3, 8
 SIDE, LETTER = 220, 7.5  # points of a map in a figure of 160 mm, and of the letters of its names
 WIDTH, HEIGHT = 0.62, 1.2  # of a letter and of a line, as shares of their size
-UPPER, OFFSETS = 0.15, (0, -1, 1, -2, 2, -3, 3)  # places of names, as in static/map.js
+UPPER, OFFSETS = 0.1, (0, -1, 1, -2, 2)  # places of names, as in static/map.js
 FEW, MARGIN = 20, 1.96  # texts of which too little follows about neighbours; standard errors in half of a 95 % interval
 OWN_COLUMNS = (
     "model", "position", "row", "text", "label", "group", "name", "words", "x", "y", "near", "lost", "typicality",
@@ -380,7 +380,10 @@ def neighbourhoods(unshared: Mapping[tuple[str, str], np.ndarray]) -> str:
 
     Two starts that are one backbone do not count as models that differ least.
     """
-    unshared = {pair: shares for pair, shares in unshared.items() if len(unshared) == 1 or shares.any()}
+    unshared = {  # "A before training and B" can be read in one way alone
+        (other, one) if other.endswith(BEFORE) else (one, other): shares
+        for (one, other), shares in unshared.items() if len(unshared) == 1 or shares.any()
+    }  # fmt: skip
     if not unshared or len(next(iter(unshared.values()))) < FEW:
         return ""
     means = {pair: float(shares.mean()) for pair, shares in unshared.items()}
@@ -407,7 +410,7 @@ def colourings_of(frame: pd.DataFrame, shown: Sequence[str] = ()) -> list[Colour
 
 
 def names_on(points: pd.DataFrame, colouring: Colouring) -> pd.DataFrame:
-    """Return the names of a colouring on the maps of a figure, above most of their points, as static/map.js has them.
+    """Return the names of a colouring on the maps of a figure, above where most of their points lie, as static/map.js.
 
     A name that would overlap with others is moved, or left out.
     """
@@ -415,7 +418,8 @@ def names_on(points: pd.DataFrame, colouring: Colouring) -> pd.DataFrame:
     for (model, entry), members in () if colouring.ordered else points.groupby(["model", "entry"], sort=False):
         if entry == colouring.missing:
             continue
-        name, x, top = colouring.names[entry], members["x"].median(), members["y"].quantile(UPPER)
+        near = densest_half(members)
+        name, x, top = colouring.names[entry], near["x"].median(), near["y"].quantile(UPPER)
         across, down = len(name) * LETTER * WIDTH / SIDE, LETTER * HEIGHT / SIDE
         x = min(max(x, across / 2), max(1 - across / 2, across / 2))
         others = [row for row in rows if row["model"] == model and abs(x - row["x"]) < (across + row["across"]) / 2]
@@ -423,6 +427,19 @@ def names_on(points: pd.DataFrame, colouring: Colouring) -> pd.DataFrame:
         if (y := next(free, None)) is not None:
             rows.append({"model": model, "name": name, "x": x, "y": min(max(y, down), 1), "across": across})
     return pd.DataFrame(rows, columns=["model", "name", "x", "y"])
+
+
+def densest_half(members: pd.DataFrame) -> pd.DataFrame:
+    """Return the half of an entry's points around which most of them lie, as static/map.js does."""
+
+    def closest(pool: pd.DataFrame, size: int) -> pd.DataFrame:
+        away = ((pool[["x", "y"]] - near[["x", "y"]].median()) ** 2).sum(axis=1)
+        return pool.loc[away.nsmallest(max(1, size)).index]
+
+    near = members
+    for part in (2, 4, 8):
+        near = closest(near, len(members) // part)
+    return closest(members, (len(members) + 1) // 2)
 
 
 def map_json(rows: pd.DataFrame) -> dict[str, Any]:

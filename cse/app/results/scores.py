@@ -112,7 +112,7 @@ class Scores(Result):
                     of_column.append({"model": names[label], **told})
                 if start in asked and told["before"] is not None:
                     alone = {"deviation": None, "runs": 0, "low": None, "high": None, "before": None, "mark": "",
-                             "seeds": ""}  # fmt: skip
+                             "apart": False, "seeds": ""}  # fmt: skip
                     of_column.append({"model": start, **told, "value": told["before"], "trained": 0, **alone})
             rows += sorted(of_column, key=lambda row: ranks[row["model"]])
         frame = pd.DataFrame([row for row in rows if row["value"] is not None])
@@ -134,7 +134,10 @@ class Scores(Result):
                 f"{title(name)} in {count}" + (f" ({leads} significantly)" if leads else "")
                 for name, count, leads in best.sort_values("size", ascending=False, kind="stable").itertuples()
             ]
-            known = "no lead is significant" if frame["deviation"].notna().any() else UNKNOWN
+            tested = frame.groupby("column")["deviation"].any()
+            known = (
+                f"no lead is significant{'' if tested.all() else ' where noise is known'}" if tested.any() else UNKNOWN
+            )
             tested = "" if best["sum"].any() else f"; {known}"
             return f"Best of the {frame['column'].nunique()} columns: {', '.join(parts)}{tested}." if parts else ""
         best, alike = (rows.loc[rows["mark"] == mark, "model"].map(title).tolist() for mark in ("best", "alike"))
@@ -153,9 +156,7 @@ class Scores(Result):
         units = frame["unit"].unique()
         if len(units) != 1 or frame["lower_is_better"].any():
             return []
-        untrained = frame[frame["untrained"] != ""]
-        strongest = {*untrained["model"].head(1), *untrained.loc[untrained["mark"] == "best", "model"]}
-        shown = frame[(frame["untrained"] == "") | frame["model"].isin(strongest)]
+        shown = charted(frame)
         names = list(shown["model"].unique())
         measures = frame["measure"].unique()
         unit = f"{measures[0]} {units[0]}".strip() if len(measures) == 1 else units[0]
@@ -165,8 +166,7 @@ class Scores(Result):
                   "color": by_model(names)}  # fmt: skip
         told = tips(model="Model", column="Set", value="Score#", low="from#", high="to#")
         known = ", with 95 % intervals" if shown["low"].notna().any() else ""
-        others = "; other untrained readings are in the table alone" if len(shown) < len(frame) else ""
-        layers = intervals(across, "value", f"{unit}{known}{others}", told)
+        layers = intervals(across, "value", f"{unit}{known}", told)
         height = max(14 * len(names), 20) * frame["column"].nunique() + 40
         return [chart(shown, f"Scores of each model by set{known}", height=height, layer=layers)]
 
@@ -186,7 +186,7 @@ class Scores(Result):
             "marked": {*frame["mark"]}, "apart": frame["apart"].any(),
             "begun": frame["before"].notna().any() or any(name.endswith(BEFORE) for name in started),
             "terms": dict.fromkeys(name for column in columns for name in TERMS.get(column["score"], ())),
-            "start": START, "before": BEFORE,
+            "start": START, "before": BEFORE, "left_out": self.charts(frame) and len(charted(frame)) < len(frame),
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -219,6 +219,13 @@ def marks_of_equals(starts: pd.DataFrame, frame: pd.DataFrame) -> list[str]:
     """Return the marks of models before training, which no verdict reads: those of equal values of their columns."""
     marks = {(row.column, row.value): row.mark for row in frame[frame["mark"] != ""].itertuples()}
     return [marks.get(pair, "") for pair in zip(starts["column"], starts["value"], strict=True)]
+
+
+def charted(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a chart of scores: of the untrained readings the strongest, and those that are best."""
+    untrained = frame[frame["untrained"] != ""]
+    strongest = {*untrained["model"].head(1), *untrained.loc[untrained["mark"] == "best", "model"]}
+    return frame[(frame["untrained"] == "") | frame["model"].isin(strongest)]
 
 
 def printed_deviation(deviation: float | None) -> str:

@@ -242,9 +242,9 @@ class Pairs(Result):
         if spread.max() < 0.05:  # percentiles are shown with one digit
             return f"{said} The models agree on the percentile of every pair."
         pair = spread.idxmax()
-        of_pair = shares.loc[pair]
+        of_pair, models = shares.loc[pair], "trained models" if len(trained) < len(frame) else "models"
         return (
-            f"{said} The models differ most on {pair[0]} and {pair[1]}: percentile {of_pair.min():.1f} in "
+            f"{said} The {models} differ most on {pair[0]} and {pair[1]}: percentile {of_pair.min():.1f} in "
             f"{title(of_pair.idxmin())}, {of_pair.max():.1f} in {title(of_pair.idxmax())}."
         )
 

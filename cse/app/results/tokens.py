@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_TOKENS = 30
 SENTENCES = [
     "The doctor treated the patient in hospital.",
-    "I am not happy.",
+    "She planted tomatoes behind the house.",
     "The orchestra played a slow symphony.",
     "The bank raised its interest rates.",
 ]

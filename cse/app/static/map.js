@@ -11,8 +11,8 @@ const CORNERS = {  // of the shapes of cse/app/results/colourings.py but circles
 const MAX_SCALE = 24, MARGIN = 0.04;  // around the points
 const ALPHA = 0.9, FAINT = 0.1;  // of a point, and of one that a filter leaves out
 const MANY = 400, CROWD = 3000;  // points, which are drawn smaller
-const UPPER = 0.15;  // of an entry's points lie above its name
-const OFFSETS = [0, -1, 1, -2, 2, -3, 3];  // moves of a name, in its heights
+const UPPER = 0.1;  // of the densest half of an entry's points lie above its name
+const OFFSETS = [0, -1, 1, -2, 2];  // moves of a name, in its heights
 const LONG = 160;  // characters, as in cse/app/html.py
 const root = element.querySelector('.cse-maps');
 const state = {
@@ -251,16 +251,30 @@ function drawPane(pane) {
   placeTip(pane);
 }
 
-// The names of the entries at the upper edges of most of their points, where the colouring has names.
+const quantile = (numbers, share) => numbers.sort((one, other) => one - other)[Math.floor(numbers.length * share)];
+
+// The half of some points, [x, y] each, around which most of them lie.
+function densestHalf(points) {
+  const closest = (pool, size) => {
+    const [x, y] = [0, 1].map(axis => quantile(near.map(point => point[axis]), 0.5));
+    const away = point => (point[0] - x) ** 2 + (point[1] - y) ** 2;
+    return [...pool].sort((one, other) => away(one) - away(other)).slice(0, Math.max(1, size));
+  };
+  let near = points;
+  for (const part of [2, 4, 8]) near = closest(near, Math.floor(points.length / part));
+  return closest(points, Math.ceil(points.length / 2));
+}
+
+// The names of the entries at the upper edges of where most of their points lie, where the colouring has names.
 function showNames(pane) {
   pane.names.forEach(name => name.label.remove());
   const members = painted.names.map(() => []);
-  const quantile = (numbers, share) => numbers.sort((one, other) => one - other)[Math.floor(numbers.length * share)];
   painted.of(pane.map).forEach((entry, index) => members[entry].push(index));
   pane.names = (painted.named ? painted.names : []).flatMap((title, entry) => {
     if (!members[entry].length || entry === painted.missing) return [];
     const label = add(pane.frame, 'span', 'cse-name', title, {ariaHidden: 'true'});  // the legend names them
-    const [across, down] = [0, 1].map(axis => members[entry].map(index => pane.map.points[2 * index + axis]));
+    const near = densestHalf(members[entry].map(index => [...pane.map.points.slice(2 * index, 2 * index + 2)]));
+    const [across, down] = [0, 1].map(axis => near.map(point => point[axis]));
     return [{label, entry, at: [quantile(across, 0.5), quantile(down, UPPER)]}];
   });
 }

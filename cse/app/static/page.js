@@ -92,7 +92,7 @@ async function copied(text) {
 }
 
 async function copyLink() {
-  const done = await copied(location.href);
+  const done = await copied(location.href.replace('&present=1', ''));  // for who has no projector
   const cut = cse.cut ? `, without texts of more than ${MAX_CHARACTERS.toLocaleString('en')} characters` : '';
   const here = OWN_MACHINE.includes(location.hostname) ? '; it opens on this machine alone' : '';
   const told = done ? `Link copied${cut}${here}.` : 'Not copied: the browser does not allow it. Copy the address of the page.';
