@@ -454,7 +454,7 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path, caplog):
     notes.clear()
     assert rows_where(capitals, "lower(q) = 'billing'", note=notes.append).tolist() == [0, 1]
     assert rows_where(capitals, "q != 'x'", note=notes.append).tolist() == [0, 1]
-    assert len(notes) == 1
+    assert notes == []
     assert rows_where(padded, "trim(q) = 'Billing'", note=notes.append).tolist() == [0, 1]
     with pytest.raises(ValueError, match="give one such as text = 'b', of"):
         rows_where(padded, "label = 1")
