@@ -312,20 +312,20 @@ def test_a_panel_covers_no_message_and_a_number_beyond_a_slider_is_its_end(page)
     expect(message).to_have_count(0)
 
 
-def test_why_an_answer_has_no_file_is_said_in_the_panel_and_nothing_is_covered(page, url):
-    page.goto(f"{url}?tab=results&task=geometry")
-    expect(page.locator("#scores")).to_contain_text("anisotropy")
-    share = panel(page, "share")
-    share.get_by_role("button", name="Save", exact=True).locator("visible=true").click()
-    said = share.get_by_role("alert").locator("visible=true")
-    expect(said).to_have_text("This result has no chart; save it as a table.")
-    expect(page.locator(".toast-wrap").get_by_text("no chart")).to_have_count(0)
-    form = share.get_by_label("As").locator("visible=true")
-    form.click()
-    page.get_by_role("option", name="Table (Markdown)").click()
-    expect(said).to_have_count(0)
-    with page.expect_download():
+def test_why_an_answer_has_no_file_is_said_in_the_panel_and_nothing_is_covered(browser, url):
+    with watched(browser, f"{url}?tab=results&task=geometry", width=1280, height=720) as page:
+        expect(page.locator("#scores")).to_contain_text("anisotropy")
+        share = panel(page, "share")
         share.get_by_role("button", name="Save", exact=True).locator("visible=true").click()
+        said = share.get_by_role("alert").locator("visible=true")
+        expect(said).to_have_text("This result has no chart; save it as a table.")
+        expect(page.locator(".toast-wrap").get_by_text("no chart")).to_have_count(0)
+        form = share.get_by_label("As").locator("visible=true")
+        form.click()
+        page.get_by_role("option", name="Table (Markdown)").click()
+        expect(said).to_have_count(0)
+        with page.expect_download():
+            share.get_by_role("button", name="Save", exact=True).locator("visible=true").click()
 
 
 def test_an_unclear_table_asks_and_a_wrong_file_is_told_where_it_was_given(page):
