@@ -161,8 +161,8 @@ def open_places(
 def keep_current(state: AppState, shown: Shown, top: Top, current: gr.State) -> None:
     """Answer anew when the mark of its place changes, unless it has answered for that: the address may have asked it.
 
-    An answer for another choice may come late, as of a lesson that was closed meanwhile: it is answered anew as well,
-    and what it overtook leaves a mark that no choice has, so that its coming changes the mark.
+    An answer for another choice may come late, as of a lesson that was closed meanwhile: it is answered anew as well.
+    Of two that were under way at once both leave the mark of no choice (`refusing`), so that this looks at them again.
     The answer of a part that waits for its button goes, and one about another corpus, where models have to read the new
     texts first. A part that answers step by step, the maps, follows by itself, and one that asks neither corpus nor
     models, an adaptation, stays.
