@@ -147,16 +147,13 @@ def dial_of(training: Training, dial: float | None = None) -> tuple[pd.DataFrame
     return points, shown, adaptation.Adaptation(shown).charts(frame)[0]
 
 
-def turned_at(training: Training, points: pd.DataFrame, dial: float) -> tuple[Made | None, float]:
-    """Return the model that a place of the dial is made of, None where that is made already or none is; and the place
-    that was tried.
-    """
+def turned_at(training: Training, points: pd.DataFrame, dial: float) -> Made | None:
+    """Return the model that a place of the dial is made of; None where that is made already or none is."""
     folder = MODEL if points["chosen"].any() else CANDIDATE if points["judged"].any() else None
-    models = training.outcome.models if training.outcome else ()
+    models = {made.folder.name: made for made in training.outcome.models} if training.outcome else {}
     row = adaptation.at_dial(points, dial)
-    there = row["chosen"] or row["judged"] or any(made.folder.name == f"dial{row['dial']:g}" for made in models)
-    made = next((made for made in models if made.folder.name == folder), None)
-    return (None if there else made), float(row["dial"])
+    there = row["chosen"] or row["judged"] or f"dial{row['dial']:g}" in models
+    return None if there else models.get(folder or "")
 
 
 class Trainer:
@@ -254,7 +251,7 @@ class Trainer:
         """Return the updates of what a place of the dial gains, and of the button that takes it."""
         if points.empty:
             return "", gr.update(visible=False)
-        takes = turned_at(training, points, dial)[0] is not None
+        takes = turned_at(training, points, dial) is not None
         return html.hint(adaptation.dial_sentence(points, dial)), gr.update(visible=takes)
 
     def turn(self, key: str, dial: float) -> tuple[Any, ...]:
@@ -270,10 +267,9 @@ class Trainer:
         """Make the model of a place of the dial."""
         training = self._trainings.newest(key)
         points = dial_of(training)[0] if training else pd.DataFrame()
-        made, place = turned_at(training, points, dial) if training and len(points) else (None, dial)
-        if training and made:
+        if training and len(points) and (made := turned_at(training, points, dial)):
             with one_line_errors():
-                training.turn(made, place)
+                training.turn(made, float(adaptation.at_dial(points, dial)["dial"]))
         return self.draw(key, None, models)
 
     def stop(self, key: str, models: list[str]) -> list[Any]:

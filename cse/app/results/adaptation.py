@@ -165,7 +165,7 @@ def at_dial(points: pd.DataFrame, dial: float) -> Any:
 
 
 def dial_sentence(points: pd.DataFrame, dial: float) -> str:
-    """Return what a place of the dial gains on each axis, and whether its model is there already."""
+    """Return what a place of the dial that was tried gains on each axis, and whether its model is the chosen one."""
     row = at_dial(points, dial)
     gains = [
         f"{axis} {printed('%+.1f', row[f'{axis}_gain'])} ({printed('%+.1f', row[f'{axis}_low'])} to "
@@ -173,7 +173,5 @@ def dial_sentence(points: pd.DataFrame, dial: float) -> str:
         for axis in choice.AXES if axis in points
     ]  # fmt: skip
     kind = "chosen" if points["chosen"].any() else "offered"
-    own = f"This is the model that was {kind}." if row["chosen"] or row["judged"] else ""
-    at, sought = (printed("%g", value) for value in (row["dial"], dial))
-    asked = "" if abs(row["dial"] - dial) < DIAL_STEP / 100 else f", the nearest to {sought} that was tried"
-    return f"Dial {at}{asked}: {', '.join(gains)}, in points over the start. {own}".rstrip()
+    own = f" This is the model that was {kind}." if row["chosen"] or row["judged"] else ""
+    return f"Dial {printed('%g', row['dial'])}: {', '.join(gains)}, in points over the start.{own}"
