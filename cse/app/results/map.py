@@ -195,9 +195,9 @@ class Map(Result):
         return [chart(shown, "Maps of the texts", facet=facet, columns=2, spec=spec)]
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
-        by_what = ", ".join(filter(None, [self.sought and f"“{self.sought[:60]}”", self.entry]))
-        chosen = f"; the {len(self.points):,} selected texts{f' ({by_what})' if by_what else ''} are dark"
-        chosen = chosen if self.points else ""
+        chosen, by_what = "", ", ".join(filter(None, [self.sought and f"“{self.sought[:60]}”", self.entry]))
+        if self.points:
+            chosen = f"; the {len(self.points):,} selected texts{f' ({by_what})' if by_what else ''} are dark"
         shown, by = self.shown(frame), self.colour.strip() or "group"
         if by == "Disagreement":
             by = f"how many of a text's nearest texts {listed(shown[:2])} do not share"

@@ -134,12 +134,11 @@ class Scores(Result):
                 f"{title(name)} in {count}" + (f" ({leads} significantly)" if leads else "")
                 for name, count, leads in best.sort_values("size", ascending=False, kind="stable").itertuples()
             ]
-            tested = frame.groupby("column")["deviation"].any()
-            known = (
-                f"no lead is significant{'' if tested.all() else ' where noise is known'}" if tested.any() else UNKNOWN
-            )
-            tested = "" if best["sum"].any() else f"; {known}"
-            return f"Best of the {frame['column'].nunique()} columns: {', '.join(parts)}{tested}." if parts else ""
+            tested, lead = frame.groupby("column")["deviation"].any(), UNKNOWN
+            if tested.any():
+                lead = f"no lead is significant{'' if tested.all() else ' where noise is known'}"
+            level = "" if best["sum"].any() else f"; {lead}"
+            return f"Best of the {frame['column'].nunique()} columns: {', '.join(parts)}{level}." if parts else ""
         best, alike = (rows.loc[rows["mark"] == mark, "model"].map(title).tolist() for mark in ("best", "alike"))
         if not best:
             return ""
@@ -153,10 +152,9 @@ class Scores(Result):
         return f"{who}, significantly." if rows["apart"].any() else f"{who}; {UNKNOWN}."
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        units = frame["unit"].unique()
-        if len(units) != 1 or frame["lower_is_better"].any():
+        shown, units = charted(frame), frame["unit"].unique()
+        if shown.empty:
             return []
-        shown = charted(frame)
         names = list(shown["model"].unique())
         measures = frame["measure"].unique()
         unit = f"{measures[0]} {units[0]}".strip() if len(measures) == 1 else units[0]
@@ -186,7 +184,7 @@ class Scores(Result):
             "marked": {*frame["mark"]}, "apart": frame["apart"].any(),
             "begun": frame["before"].notna().any() or any(name.endswith(BEFORE) for name in started),
             "terms": dict.fromkeys(name for column in columns for name in TERMS.get(column["score"], ())),
-            "start": START, "before": BEFORE, "left_out": self.charts(frame) and len(charted(frame)) < len(frame),
+            "start": START, "before": BEFORE, "left_out": 0 < len(charted(frame)) < len(frame),
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -222,7 +220,12 @@ def marks_of_equals(starts: pd.DataFrame, frame: pd.DataFrame) -> list[str]:
 
 
 def charted(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a chart of scores: of the untrained readings the strongest, and those that are best."""
+    """Return the rows of the chart of scores: of the untrained readings the strongest, and those that are best.
+
+    It has none if the columns have several units, or lower is better in one of them.
+    """
+    if frame["unit"].nunique() != 1 or frame["lower_is_better"].any():
+        return frame.iloc[:0]
     untrained = frame[frame["untrained"] != ""]
     strongest = {*untrained["model"].head(1), *untrained.loc[untrained["mark"] == "best", "model"]}
     return frame[(frame["untrained"] == "") | frame["model"].isin(strongest)]
