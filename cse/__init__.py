@@ -15,7 +15,12 @@ __version__ = "0.2.0"
 
 
 def load(
-    model: str, pooling: str | None = None, device: str | None = None, family: str | None = None, backend: str = "auto"
+    model: str,
+    pooling: str | None = None,
+    device: str | None = None,
+    family: str | None = None,
+    backend: str = "auto",
+    start: bool = False,
 ) -> Encoder:
     """Open the `Encoder` of a bundled name, a checkpoint folder, or a Hugging Face folder or id.
 
@@ -23,11 +28,12 @@ def load(
     Hugging Face model. A published checkpoint of SimCSE, ESimCSE, PromptBERT, PromCSE, ConPVP or OptiPrompt is read by
     its family; give `family` (of `cse.models.names.FAMILIES`) if neither its keys nor its hub id identify it.
     `backend` is torch, openvino (CPU inference without PyTorch), or auto: openvino on a CPU where it is installed.
+    `start` opens a checkpoint of this project as it was before its first training step.
     Raises `cse.errors.ArtefactError`, with the choices, for anything that cannot be opened.
     """
     from cse.models.loading import load as load_model
 
-    return load_model(model, pooling=pooling, device=device, family=family, backend=backend)
+    return load_model(model, pooling=pooling, device=device, family=family, backend=backend, start=start)
 
 
 def __getattr__(name: str) -> Any:

@@ -224,7 +224,7 @@ def equal_starts(models: Mapping[str, str]) -> list[str]:
         if name.endswith(BEFORE):
             starts.setdefault(fingerprint, []).append(name.removesuffix(BEFORE))
     return [
-        f"{listed(names)} are the same before training: the backbone alone, read in one way."
+        f"{listed(names)} are the same before training."
         for names in starts.values() if len(names) > 1
     ]  # fmt: skip
 

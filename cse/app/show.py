@@ -302,7 +302,7 @@ def read_first(state: AppState, kind: type[Result]) -> Answer | None:
     import pyarrow.parquet as pq
 
     models, path = {column.opened_by for column in state.models.own}, FIRST / f"{kind.key}.parquet"
-    if models != {(name, None, None) for name in BUNDLED_NAMES} or not path.is_file():
+    if models != {(name, None, None, False) for name in BUNDLED_NAMES} or not path.is_file():
         return None
     table = pq.read_table(path)
     facts = json.loads(table.schema.metadata[FACTS])

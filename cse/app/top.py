@@ -30,6 +30,7 @@ POLL = 1.0  # seconds between looks at an encoding
 MAX_CELL = 120  # characters shown of a cell
 NO_LABELS = "none"
 NO_FILE = (*[gr.update(visible=False, value=None)] * 2, "")  # no columns to choose, no first rows
+UNUSED = (gr.skip(),) * 5  # of texts that do not become the corpus
 EXPLANATION = (
     f"Up to {MOST_TEXTS:,} texts: a text file with a text a line, or a table (.csv, .tsv, .jsonl, .json, .xlsx, "
     f".parquet), packed or not, of at most {MAX_FILE_BYTES // 2**20} MB. All its columns come along."
@@ -131,7 +132,7 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
         mine = gr.update(choices=choices) if dict(request.query_params) else gr.update(choices=choices, value=OWN_KEY)
         return mine, html.hint(f"{own.label}: {'; '.join(facts_of(own))}.")
 
-    used = [said, lines, corpus, about]
+    used = [said, lines, corpus, about, undo, undoable]
     shown = [column, labels, rows]
     changes = [file.upload, file.clear, file.delete]  # by the visitor; a removal empties the field, too
     last = {"trigger_mode": "always_last", **SILENT}  # a file that is given while one is taken away
@@ -199,26 +200,32 @@ def put_texts(
         else:
             corpus = file_corpus(path, column, labels if labels != NO_LABELS else None)
             own = OwnCorpus.of(Path(path).name, corpus)
-        state.own_corpora.put(key, own, chosen_columns(state.models.columns, models))
+        replaced = state.own_corpora.put(key, own, chosen_columns(state.models.columns, models))
     except ValueError as error:  # the file stays for another column or a later try
-        return html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
-    return "", "", gr.update(choices=choices_of(state, key), value=OWN_KEY), overview(state, key, own)
+        return html.alert(str(error)), *UNUSED
+    chosen, earlier = gr.update(choices=choices_of(state, key), value=OWN_KEY), replaced.label if replaced else ""
+    return "", "", chosen, overview(state, key, own, earlier=earlier), *undoing(replaced)
 
 
-def overview(state: AppState, key: str, own: OwnCorpus, columns: bool = True) -> str:
-    """Return what the page says of a visitor's new texts, with a press for other `columns`."""
+def undoing(corpus: OwnCorpus | None) -> tuple[Any, Any]:
+    """Return updates of the button that brings a corpus back, and of the timer that ends that."""
+    return gr.update(visible=corpus is not None), gr.Timer(active=corpus is not None)
+
+
+def overview(state: AppState, key: str, own: OwnCorpus, columns: bool = True, earlier: str = "") -> str:
+    """Return what the page says of a visitor's new texts, with presses for other `columns` and for an `earlier` one."""
     query = next(iter(chosen_corpus(state, OWN_KEY, key).examples()), "")
-    return html.drawn("top", "overview", facts=facts_of(own), query=query, columns=columns)
+    return html.drawn("top", "overview", facts=facts_of(own), query=query, columns=columns, earlier=earlier)
 
 
 def uploaded(state: AppState, path: str | None, models: list[str], key: str) -> tuple[Any, ...]:
     """Show the columns and first rows of a file, and use its texts at once where it is clear which column has them."""
     if path is None:
-        return *NO_FILE, "", gr.skip(), gr.skip(), gr.skip()
+        return *NO_FILE, "", *UNUSED
     try:
         seen = preview(path)
     except ValueError as error:
-        return *NO_FILE, html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
+        return *NO_FILE, html.alert(str(error)), *UNUSED
     # A phone shows two columns: those of the texts and labels come first.
     chosen = [seen.columns.index(name) for name in (seen.proposed, seen.label) if name]
     order = [*dict.fromkeys([*chosen, *range(max(map(len, seen.rows), default=0))])]
@@ -232,7 +239,7 @@ def uploaded(state: AppState, path: str | None, models: list[str], key: str) -> 
             for choices, value in ((seen.columns, seen.proposed), ([NO_LABELS, *seen.columns], labels))
         ]
     if seen.columns and seen.text is None:
-        return *fields, table, html.alert(WHICH.format(seen.proposed)), gr.skip(), gr.skip(), gr.skip()
+        return *fields, table, html.alert(WHICH.format(seen.proposed)), *UNUSED
     return *fields, table, *put_texts(state, path, "", seen.text, labels, models, key)
 
 
@@ -242,8 +249,7 @@ def put_aside(state: AppState, key: str) -> tuple[Any, ...]:
     own = state.own_corpora.set_aside(key, lambda: state.ballots.pop(key) if state.ballots.get(key) is ballot else None)
     said = "" if own is None else html.hint(f"{own.label} is removed; Undo brings it back for {UNDO} seconds.")
     chosen = gr.update(choices=choices_of(state), value=DEMO_KEY)
-    undo = gr.update(visible=own is not None), gr.Timer(active=own is not None)
-    return chosen, said, *undo, "", None, *NO_FILE
+    return chosen, said, *undoing(own), "", None, *NO_FILE
 
 
 def bring_back(state: AppState, key: str) -> tuple[Any, ...]:
@@ -253,7 +259,7 @@ def bring_back(state: AppState, key: str) -> tuple[Any, ...]:
     if own is not None:
         chosen, said = gr.update(choices=choices_of(state, key), value=OWN_KEY), html.hint(f"{own.label} is back.")
         about = overview(state, key, own, columns=False)  # the field of the file is empty
-    return chosen, said, gr.update(visible=False), gr.Timer(active=False), about
+    return chosen, said, *undoing(None), about
 
 
 def stem_of(label: str) -> str:

@@ -52,6 +52,11 @@ FUSED = "sdpa"  # other attentions are for analysis of the blocks (`cse.analysis
 COMPILED_AFTER, LONG_LIST, COMPILED_ON = 250_000, 4_096, ("cuda",)
 
 
+def new_prefix(rows: int, numbers: int) -> torch.Tensor:
+    """Return the values (rows, numbers) of a prefix before its training."""
+    return torch.empty(rows, numbers).normal_(std=INIT_STD)
+
+
 class TorchEncoder(nn.Module, Encoder):
     """A masked language model that reads rows: word embeddings with soft slots, after a key/value prefix.
 
@@ -87,7 +92,7 @@ class TorchEncoder(nn.Module, Encoder):
         self.prefix = None
         if method.reading.prefix:
             numbers = int(model.config.num_hidden_layers) * 2 * self.width
-            self.prefix = nn.Parameter(torch.empty(method.reading.prefix, numbers).normal_(std=INIT_STD))
+            self.prefix = nn.Parameter(new_prefix(method.reading.prefix, numbers))
         slots, words = list(self.views[0][0].slot_ids), model.get_input_embeddings().weight.detach()
         self.slots = nn.Parameter(words[slots].clone()) if slots else None  # [P] is as [PAD]
         self.dropout = nn.Dropout(getattr(model.config, "hidden_dropout_prob", 0.0))

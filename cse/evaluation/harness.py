@@ -121,8 +121,7 @@ class ModelSelection:
                 settings = read_checkpoint_config(folder).training.get("settings", {})
             listed.append(Candidate(reference.label, model, reference, settings))
             if self.starts and reference.kind is Kind.CHECKPOINT:
-                start = replace(reference, kind=Kind.START)
-                listed.append(Candidate(start.label, model, start, settings))
+                listed.append(Candidate(reference.start.label, model, reference.start, settings))
         return listed
 
     def _check_used(self, models: str, references: Sequence[ModelReference]) -> None:

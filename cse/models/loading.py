@@ -54,32 +54,50 @@ def load_start(folder: Path, name: str, engine: type[Engine]) -> Engine:
     """Open the encoder that a checkpoint's training began with: its backbone, with the prefix, slots and head drawn.
 
     They are drawn by the seed, as training does once the backbone is open (`cse.training.run.prepare`). Raises
-    ArtefactError if the backbone is missing or has changed, or if the checkpoint records no seed.
+    ArtefactError if the backbone is missing or has changed, or if nothing records the seed of what is drawn.
     """
+    config = read_checkpoint_config(folder)
+    encoder = open_on_backbone(folder, config, name, engine)
+    headed = encoder.reading.head_when is When.ALWAYS
+    if not encoder.reading.prefix and not headed:  # slots begin as the word that stands for them
+        return encoder
     import torch
 
     from cse.encoder.backbone import as_arrays, load_backbone
-    from cse.encoder.torch_encoder import TorchEncoder
+    from cse.encoder.torch_encoder import TorchEncoder, new_prefix
 
-    config = read_checkpoint_config(folder)
-    encoder = open_on_backbone(folder, config, name, engine)
     seed = config.training.get("settings", {}).get("seed")
     if seed is None:
         raise ArtefactError(f"{folder}: records no seed, so its start cannot be drawn again; train it again")
-    opened = load_backbone(location(config.backbone.place(folder)), config.backbone.revision)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        learned = as_arrays(TorchEncoder(*opened, config.method, name=config.method.name).learned())
-    drawn = {key: array for key, array in learned.items() if not key.startswith("backbone.")}
-    copy_learned(drawn, encoder, str(folder), CHECKPOINT_CURE)
+        if headed:  # its layers are drawn with the whole model, after the prefix
+            opened = load_backbone(location(config.backbone.place(folder)), config.backbone.revision)
+            torch.manual_seed(seed)
+            begun = as_arrays(TorchEncoder(*opened, config.method, name=config.method.name).learned())
+            drawn = {key: array for key, array in begun.items() if not key.startswith("backbone.")}
+            copy_learned(drawn, encoder, str(folder), CHECKPOINT_CURE)
+        else:
+            torch.manual_seed(seed)
+            prefix = encoder.learned_arrays()["prefix"]
+            copy_array(new_prefix(*prefix.shape).numpy(), prefix, str(folder))
     return encoder
 
 
 def load(
-    model: str, pooling: str | None = None, device: str | None = None, family: str | None = None, backend: str = AUTO
+    model: str,
+    pooling: str | None = None,
+    device: str | None = None,
+    family: str | None = None,
+    backend: str = AUTO,
+    start: bool = False,
 ) -> Encoder:
     """Open the encoder of a bundled name, a checkpoint, or a masked language model's folder or hub id."""
-    return read_settled(Path(str(model)), lambda: open_model(resolve(model, pooling, family), device, backend))
+
+    def opened() -> Encoder:
+        reference = resolve(model, pooling, family)
+        return open_model(reference.start if start else reference, device, backend)
+
+    return read_settled(Path(str(model)), opened)
 
 
 def open_model(reference: ModelReference, device: str | None = None, backend: str = AUTO) -> Encoder:

@@ -179,6 +179,13 @@ class ModelReference:
         start = Kind.START.value if self.kind is Kind.START else None
         return "-".join(part for part in (Path(self.name).name, pooling, start) if part)
 
+    @property
+    def start(self) -> ModelReference:
+        """Return the reference of a checkpoint before its first training step. Raises ValueError for other kinds."""
+        if self.kind not in (Kind.CHECKPOINT, Kind.START):
+            raise ValueError(f"{self.name} is a {self.kind.value}, no checkpoint of a training; leave out `start`")
+        return replace(self, kind=Kind.START)
+
 
 def resolve_recorded(recorded: Any, model: str | None, pooling: str | None, family: str | None) -> ModelReference:
     """Return the `model` that an index's manifest has `recorded`, or another `model`, `pooling` or `family`.

@@ -120,7 +120,7 @@ def test_what_visitors_fetch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_reading_of_the_untrained_backbone_is_added_by_its_name(state: AppState) -> None:
     with asking("a"):
         column = admit_model(state, "Untrained (prompt)")
-        assert (column.name, column.opened_by) == ("untrained (prompt)", ("bundled", "prompt", None))
+        assert (column.name, column.opened_by) == ("untrained (prompt)", ("bundled", "prompt", None, False))
         assert title(column.name) == "Untrained (prompt)"
         first, second = cse.load("bundled", "prompt").encode(PAIR, normalize_embeddings=True)
         cosine = show.ask(state, Similarity, dict(zip(("s1", "s2"), PAIR, strict=True))).json()[column.name]

@@ -29,7 +29,7 @@ TODAY = {
     ("vector", 2): "top", ("vector", 3): "all", ("vector", 4): "none", ("vector", 5): "yes",
     ("anisotropy", 1): "high", ("anisotropy", 2): "far", ("anisotropy", 3): "promptbert", ("anisotropy", 4): "no",
     ("anisotropy", 5): "promptbert", ("anisotropy", 6): "yes",
-    ("mask", 1): '"', ("mask", 2): "hospital", ("mask", 3): "in", ("mask", 4): "many", ("mask", 5): "none",
+    ("mask", 1): "that", ("mask", 2): "hospital", ("mask", 3): "in", ("mask", 4): "many", ("mask", 5): "none",
     ("mask", 6): "rich",
     ("negation", 1): "top", ("negation", 2): "none", ("negation", 3): "all", ("negation", 4): "none",
     ("negation", 5): "some",

@@ -187,3 +187,17 @@ def test_a_removal_can_be_undone_until_its_time_ends() -> None:
     clock.now = 5 * UNDO
     assert (kept.corpus(ONE), ended) == (None, [2])
     assert kept.restore(ONE) is None
+
+
+def test_texts_that_others_replaced_can_be_brought_back() -> None:
+    clock, models = Clock(), Models()
+    kept, first, other = OwnCorpora(models, clock), OwnCorpus("a", ["a", "b"]), OwnCorpus("b", ["c"])
+    assert kept.put(ONE, first, [FIRST]) is None
+    assert kept.put(ONE, other, [FIRST]) is first
+    assert kept.restore(ONE) is kept.corpus(ONE) is first
+    relabelled = OwnCorpus("a", ["a", "b"], ["x", "y"])
+    assert kept.put(ONE, relabelled, [FIRST]) is None  # other columns of the same texts replace nothing
+    assert kept.restore(ONE) is None
+    kept.put(ONE, other, [FIRST])
+    kept.remove(ONE)
+    assert kept.restore(ONE) is None  # whoever deletes texts means those, too

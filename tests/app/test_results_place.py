@@ -18,6 +18,7 @@ import cse
 from cse.app.files import as_latex, as_markdown
 from cse.app.models.models import Column, columns
 from cse.app.models.naming import title
+from cse.app.results.models import Models
 from cse.app.results.scores import (
     HELD_OUT,
     Labels,
@@ -231,6 +232,15 @@ def test_of_several_columns_it_is_said_how_many_leads_are_significant() -> None:
     found = ask(opened, Scores, {"task": "few-shot", "models": ["simcse", "promptbert"]})
     frame = found.frame.assign(apart=found.frame["column"].isin(["MR", "CR"]))
     assert found.result.says(frame) == "Best of the 5 columns: SimCSE in 4 (2 significantly), Untrained (mean) in 1."
+
+
+def test_a_model_before_training_is_in_every_place_the_one_that_was_scored() -> None:
+    opened, before = open_state(BUNDLED_NAMES, ()), [f"{name} (before)" for name in BUNDLED_NAMES]
+    records = opened.boards["sts"].results.models.values()
+    scored = {record.model: record.fingerprint for record in records if record.start and record.model in BUNDLED_NAMES}
+    found = ask(opened, Models, {"models": before})
+    assert found.models == {f"{name} (before)": scored[name] for name in BUNDLED_NAMES}
+    assert found.frame["learned"].tolist() == [0] * len(before)
 
 
 def test_a_start_with_the_numbers_of_the_best_has_its_mark() -> None:

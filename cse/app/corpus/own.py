@@ -243,8 +243,11 @@ class OwnCorpora:
         self._removed.entries()  # lets those go whose time has ended
         return self._kept.get(key)
 
-    def put(self, key: Any, corpus: OwnCorpus, columns: Sequence[Column]) -> None:
-        """Keep a corpus in place of the key's earlier one, and have the columns encode it in this order."""
+    def put(self, key: Any, corpus: OwnCorpus, columns: Sequence[Column]) -> OwnCorpus | None:
+        """Keep a corpus in place of the key's earlier one, and have the columns encode it in this order.
+
+        Returns the earlier one if it had other texts: it is set aside, so that `restore` brings it back.
+        """
         checked_key(key, "texts")
         client, bounds = current_client(), self._kept.bounds
         with self._lock:
@@ -258,9 +261,13 @@ class OwnCorpora:
             earlier = self._kept.get(key)
             if earlier is not None and earlier.texts == corpus.texts:  # with other labels: what is encoded stays so
                 corpus.encodings = {of: each for of, each in earlier.encodings.items() if not each.failure}
+                earlier = None
             self.encode(corpus, columns)
             self._removed.pop(key)
             self._kept.put(key, corpus)
+            if earlier is not None:
+                self._removed.put(key, (earlier, lambda: None))
+            return earlier
 
     def encode(self, corpus: OwnCorpus, columns: Sequence[Column], stale: Encoding | None = None) -> None:
         """Have the columns encode a corpus after those that do already; a `stale` encoding is dropped."""
@@ -278,7 +285,8 @@ class OwnCorpora:
             self._encoding = True
 
     def remove(self, key: Any) -> OwnCorpus | None:
-        """Delete the corpus of a key and return it, or None."""
+        """Delete the corpus of a key, and one that is set aside, and return it, or None."""
+        self._removed.pop(key)
         return self._kept.pop(key)
 
     def set_aside(self, key: str, then: Callable[[], Any] = lambda: None) -> OwnCorpus | None:

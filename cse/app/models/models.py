@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
@@ -21,7 +21,6 @@ from cse.app.models.naming import BEFORE, title
 from cse.app.models.recent import MAX_VISITORS, Bounds, Recent, visitor
 from cse.app.server.gradio_adapter import client_left
 from cse.files import hub
-from cse.methods.method import Pooling
 from cse.models.names import canonical_name, location, resolve
 from cse.training.records import Report, silent
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from cse.models.checkpoint import CheckpointConfig
 
 T = TypeVar("T")
-Opening = tuple[str, str | None, str | None]  # name, pooling and family
+Opening = tuple[str, str | None, str | None, bool]  # the arguments of `cse.load`: name, pooling, family and start
 
 log = logging.getLogger(__name__)
 MAX_COLUMNS = 4  # added by one visitor
@@ -48,18 +47,22 @@ _unused, _marking = count(1), Lock()
 
 @dataclass(frozen=True)
 class Column:
-    """A model on the page: its heading, the arguments of `cse.load`, and the name by which a visitor `added` it."""
+    """A model on the page: its heading, the arguments of `cse.load`, and the name by which a visitor `added` it.
+
+    `start` stands for the model before its first training step.
+    """
 
     name: str
     model: str
     pooling: str | None = None
     family: str | None = None
+    start: bool = False
     added: str = ""
 
     @property
     def opened_by(self) -> Opening:
-        """Name, pooling and family."""
-        return self.model, self.pooling, self.family
+        """Name, pooling, family and start."""
+        return self.model, self.pooling, self.family, self.start
 
 
 @dataclass(frozen=True)
@@ -91,11 +94,11 @@ def columns(models: Sequence[str], family: str | None = None, pooling: str | Non
 
 
 def opened_by(model: str, family: str | None = None, pooling: str | None = None) -> Opening:
-    """Return the name, pooling and family that `cse.load` opens a model by; a wrong name is returned as it is."""
+    """Return the arguments that `cse.load` opens a model by; a wrong name is returned as it is."""
     with suppress(ValueError):
         reference = resolve(model, pooling, family, lenient=True)
-        return reference.name, reference.pooling, reference.family
-    return canonical_name(model), None, family
+        return reference.name, reference.pooling, reference.family, False
+    return canonical_name(model), None, family, False
 
 
 def free_name(candidates: Iterable[str], known: Iterable[str]) -> str:
@@ -116,19 +119,10 @@ def checkpoint_of(model: str) -> tuple[Path, CheckpointConfig] | None:
 
 
 def before(column: Column) -> Column | None:
-    """Return the model of a column as it was before its first training step; None if its folder does not tell.
-
-    That is its backbone, read where the method reads it. What a method adds, as a prefix, is not there yet.
-    """
-    checkpoint = checkpoint_of(column.model) if column.family is None else None
-    if checkpoint is None:
+    """Return the model of a column as it was before its first training step; None if its folder does not tell."""
+    if column.family is not None or column.start or checkpoint_of(column.model) is None:
         return None
-    folder, config = checkpoint
-    reading = config.method.reading
-    pooling = reading.pooling.value
-    if reading.pooling is Pooling.TOKEN:
-        pooling = "prompt" if reading.at_mask else "cls"
-    return Column(f"{column.name}{BEFORE}", config.backbone.place(folder), pooling)
+    return replace(column, name=f"{column.name}{BEFORE}", start=True)
 
 
 def fingerprint_of(encoder: Encoder) -> str:
@@ -196,7 +190,7 @@ class Models:
         encoder = self._visiting.get(key) if column.added else self._encoders.get(key)
         if encoder is None:
             with self.admitting() if column.added else nullcontext():
-                encoder = cse.load(column.model, column.pooling, family=column.family)
+                encoder = cse.load(column.model, column.pooling, family=column.family, start=column.start)
             if column.added:
                 self._visiting.put(key, encoder)
             else:

@@ -40,13 +40,13 @@ class Models(Result):
             pooling = "at [MASK]" if reading.at_mask else "at the first token"
             return {
                 "method": method.name, "summary": method.summary, "citation": method.citation,
-                "learned": encoder.learned_count, "parameters": encoder.parameter_count,
+                "learned": 0 if column.start else encoder.learned_count, "parameters": encoder.parameter_count,
                 "megabytes": round(weights / 1e6, 2), "added": encoder.views[0][0].length + reading.prefix,
                 "dimension": encoder.dim,
                 "pooling": pooling if reading.pooling is Pooling.TOKEN else reading.pooling.value,
                 "template": reading.template.text, "fingerprint": fingerprint_of(encoder),
                 "start": START if encoder.backbone == BACKBONE else "",
-                "projected": (folder / PROJECTION_RECORD).is_file(),
+                "projected": not column.start and (folder / PROJECTION_RECORD).is_file(),
             }  # fmt: skip
 
         return stacked(session.each(row))

@@ -28,7 +28,7 @@ from cse.models.names import BACKBONE, START, canonical_name
 
 if TYPE_CHECKING:
     from cse.app.corpus.corpora import ChosenCorpus
-    from cse.app.models.models import Column
+    from cse.app.models.models import Column, Opening
     from cse.app.state import AppState, Session
     from cse.evaluation.results import Row, Scoreboard, Verdict
 
@@ -243,9 +243,9 @@ def board_of(state: AppState, task: str) -> Scoreboard:
     return state.boards[validation.one_of(task, "The task", state.boards)]
 
 
-def opened_by(row: Row) -> tuple[str, str | None, str | None]:
-    """Return the name, pooling and family of a row's model, as `Column.opened_by`."""
-    return row.record.model, row.pooling, row.record.family
+def opened_by(row: Row) -> Opening:
+    """Return what opens a row's model, as `Column.opened_by`."""
+    return row.record.model, row.pooling, row.record.family, False
 
 
 def names_of(board: Scoreboard, columns: Sequence[Column]) -> dict[str, str]:

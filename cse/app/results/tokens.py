@@ -112,9 +112,6 @@ class Tokens(Result):
         return {
             "readers": cards[True], "others": cards[False], "other_names": listed(name for name, _ in cards[False]),
             "top": frame["probability"].max(), "denoised": bool(self.share),
-            "other_template": any(
-                len({reading["filled"] for *_, reading in phases}) > 1 for _, phases in (*cards[True], *cards[False])
-            ),
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:

@@ -185,6 +185,7 @@ document.addEventListener('click', event => {
     document.querySelector('[role="tab"][aria-selected="true"]').focus();
   }
   pressed('[data-closes]')?.parentElement.remove();
+  if (pressed('[data-undo]')) document.getElementById('corpus-undo')?.click();
   const link = pressed('a[href^="?tab="]');  // within the page: it fills and runs what its address names
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
