@@ -141,12 +141,12 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     about.change(None, about, js=CLOSE, **HIDDEN)
     for event in (number.change, chosen.change):
         event(partial(choice_mark, state), [corpus, chosen, key], changed, **SILENT, **CHANGES)
-    for event in (corpus.change, timer.tick, use_texts.success, upload.success, chosen.change):
-        event(follow, [corpus, key, chosen], [bar, number, timer, remove], **QUICK)
     offered = [corpus, said, undo, undoable, about]
     removed = remove.click(partial(put_aside, state), key, [*offered, file, *shown], **QUICK)
     removed.success(None, js=FOCUS_UNDO, **HIDDEN)
     undone = undo.click(partial(bring_back, state), key, offered, **QUICK)
+    for event in (corpus.change, timer.tick, use_texts.success, upload.success, undone.success, chosen.change):
+        event(follow, [corpus, key, chosen], [bar, number, timer, remove], **QUICK)
     undoable.tick(lambda: ("", gr.update(visible=False), gr.Timer(active=False)), None, [said, undo, undoable], **QUICK)
     opened.then(resume, key, [corpus, said], **SILENT)
     steps = (upload, use_texts, removed, undone)
