@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -72,12 +73,20 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     return steps
 
 
+@dataclass
+class Asked:
+    """A request by its number: whether it overtook the one before it, and whether it is answered."""
+
+    number: int
+    overtook: bool
+    answered: bool = False
+
+
 class Newest:
     """The newest request of each visitor, so that older ones can stop. Gradio drops those of closed pages."""
 
     def __init__(self) -> None:
-        self._newest: Recent[tuple[int, bool]] = Recent(Bounds(MAX_VISITORS))  # and whether it overtook one
-        self._answered: Recent[int] = Recent(Bounds(MAX_VISITORS))
+        self._newest: Recent[Asked] = Recent(Bounds(MAX_VISITORS))
 
     def ask(self, request: gr.Request | None) -> int:
         """Return the number of a visitor's new request, before it is queued; 0 outside of one."""
@@ -85,20 +94,21 @@ class Newest:
             return 0
         number, visitor = next(NUMBERS), request.session_hash
         before = self._newest.get(visitor)
-        self._newest.put(visitor, (number, before is not None and before[0] != self._answered.get(visitor)))
+        self._newest.put(visitor, Asked(number, before is not None and not before.answered))
         return number
 
     def replaced(self, request: gr.Request | None, number: int) -> bool:
         """True if the visitor has a newer request than `number`; False if the visitor is no longer recorded."""
         newest = self._newest.get(request.session_hash) if request is not None else None
-        return newest is not None and newest[0] != number
+        return newest is not None and newest.number != number
 
     def overtook(self, request: gr.Request | None, number: int) -> bool:
         """Note that a request is answered; return True if it began while the one before it was not."""
-        if request is None:
+        newest = self._newest.get(request.session_hash) if request is not None else None
+        if newest is None or newest.number != number:
             return False
-        self._answered.put(request.session_hash, number)
-        return self._newest.get(request.session_hash) == (number, True)
+        newest.answered = True
+        return newest.overtook
 
 
 def refusing(

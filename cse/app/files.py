@@ -17,7 +17,7 @@ import pandas as pd
 from cse.app import validation
 from cse.app.charts import LOOK
 from cse.app.events import HIDDEN, QUICK
-from cse.app.html import escape, file_stem, file_value, printed, saved_file
+from cse.app.html import alert, file_stem, file_value, printed, saved_file
 from cse.app.models.naming import title
 from cse.app.result import Result, equal_starts, plain, records
 from cse.app.show import NO_ANSWER, Answer, Shown, ask, lane_of
@@ -367,7 +367,7 @@ def place_form(state: AppState, shown: Sequence[Shown]) -> None:
             validation.one_of(width, "The width", WIDTHS)
             return file_of(ask(state, part.kind, sent), form, width, address_of(request)), ""
         except ValueError as error:
-            return {}, f'<p class="cse-refusal" role="alert">{escape(str(error))}</p>'
+            return {}, alert(str(error))
 
     # What was saved or shown before is not what is asked for now, which may be refused.
     gr.on([result.change, form.change, save.click], None, None, [saved, refusal], js="() => [{}, '']", **HIDDEN)

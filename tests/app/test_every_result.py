@@ -15,6 +15,7 @@ from cse.app import show
 from cse.app.corpus.corpora import OWN_KEY
 from cse.app.events import Linked, Run
 from cse.app.files import FIGURES, FORMS, as_csv, as_json, as_parquet, as_sheet, file_of, place_form
+from cse.app.html import alert
 from cse.app.places.clusters import first_maps
 from cse.app.results import RESULTS
 from cse.app.results.groups import Groups, Neighbours
@@ -114,7 +115,7 @@ def test_why_there_is_no_file_is_said_in_the_panel_without_markup() -> None:
     asked = (Scores.title, "Figure (SVG)", "one column (77 mm)")
     saved, said = file(None, *asked, "geometry", "demo", [], "")
     assert saved == {}
-    assert said == '<p class="cse-refusal" role="alert">This result has no chart; save it as a table.</p>'
+    assert said == alert("This result has no chart; save it as a table.")
     saved, said = file(None, *asked, "sts", "demo", ["<b>"], "")
     assert saved == {}
     assert "<b>" not in said
