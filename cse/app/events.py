@@ -117,7 +117,7 @@ def refusing(
     outputs: Sequence[gr.components.Component],
     *,
     keep: bool = False,
-    overtaken: Any = None,
+    overtaken: str = "",
 ) -> Run:
     """Return a run of `function`, or of its generator, whose ValueErrors are shown under the input they concern.
 
@@ -125,9 +125,9 @@ def refusing(
     text box, or else the first input. On an error the outputs are cleared, unless they are to `keep` what they show.
     The run has one output more than `outputs`, a hidden component. The errors of a field outside of its tab, like the
     corpus, are shown above the first HTML of the outputs, or else at the component. Of a visitor's requests, which run
-    at once, only the newest is answered: the answer to an earlier one may come last. `overtaken` is what both then put
-    into the last output, whose change has the answer checked: the newest may be of an older choice, or have read fields
-    before they were filled.
+    at once, only the newest is answered: the answer to an earlier one may come last. `overtaken`, with a new number,
+    is what both then put into the last output, whose change has the answer checked: the newest may be of an older
+    choice, or have read fields before they were filled.
     """
     inputs = list(fields.values())
     for component in inputs:
@@ -151,8 +151,8 @@ def refusing(
             said |= {"about": about.elem_id, "reason": str(error), "output": above}
         if replaced := newest.replaced(request, number):
             answers, said = [gr.skip()] * len(outputs), gr.skip()
-        if overtaken is not None and (replaced or newest.overtook(request, number)):
-            answers[-1] = overtaken
+        if overtaken and (replaced or newest.overtook(request, number)):
+            answers[-1] = f"{overtaken} {next(NUMBERS)}"
         return [*answers, said]
 
     @functools.wraps(function)

@@ -369,7 +369,8 @@ def place_form(state: AppState, shown: Sequence[Shown]) -> None:
         except ValueError as error:
             return {}, alert(str(error))
 
-    # What was saved or shown before is not what is asked for now, which may be refused.
-    gr.on([result.change, form.change, save.click], None, None, [saved, refusal], js="() => [{}, '']", **HIDDEN)
+    # What was saved or shown before is not what is asked for now, which may be refused. A form also changes when its
+    # place is opened, which a slow machine tells late.
+    gr.on([result.input, form.input, save.click], None, None, [saved, refusal], js="() => [{}, '']", **HIDDEN)
     lane = {**lane_of(shown[0].kind), "show_progress_on": saved}
     save.click(file, [result, form, width, *fields], [saved, refusal], **lane)

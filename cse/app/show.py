@@ -42,7 +42,7 @@ ABOUTS = {  # of what every result is asked for
 }
 NAMED = inspect.Parameter.POSITIONAL_OR_KEYWORD
 NO_ANSWER = "No model has an answer."
-OVERTAKEN = "overtaken"  # the mark of no choice
+OVERTAKEN = "overtaken"  # begins the mark of no choice
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,9 @@ CUT_OFF = re.compile(
     "Unexpected error 404: Not Found"  # of the stream
 )
 STREAM = "/queue/data?"  # which is not found for a page that has left
-STILL = "document.getAnimations().every(each => each.playState !== 'running')"  # colours and results fade in
+# Colours and results fade in, and charts have a placeholder until what draws them is there.
+STILL = """document.getAnimations().every(each => each.playState !== 'running')
+    && ![...document.querySelectorAll('.cse-plot .empty')].some(each => each.checkVisibility())"""
 WAIT = 120_000  # milliseconds: the machine may be busy
 expect.set_options(timeout=WAIT)
 
