@@ -12,6 +12,7 @@ from cse.app.charts import chart, tips
 from cse.app.models.naming import title, with_starts
 from cse.app.result import Result, by_models, listed, percent, stacked, text, whole
 from cse.app.results.tokens import SENTENCES
+from cse.methods.method import Pooling
 
 if TYPE_CHECKING:
     from cse.app.models.models import Column
@@ -125,7 +126,10 @@ class Prefix(Result):
     )  # fmt: skip
 
     def frame(self, session: Session) -> pd.DataFrame:
-        """Return a row per ablation of the models that have a prefix; `layers` are those without their prefix."""
+        """Return a row per ablation of the models that have a prefix; `layers` are those without their prefix.
+
+        `attention` is that of the token that the vector is read from, or of all tokens where it is their mean.
+        """
         from cse.analysis.calibration import displacement
         from cse.vectors import cosines
 
@@ -139,6 +143,7 @@ class Prefix(Result):
                 return None
             random, inside = session.reference.random_cosines(column, encoder), on_torch(encoder)
             seen, count = prefix_attention(inside, self.sentence), layer_count(inside)
+            read = seen.read if encoder.reading.pooling is Pooling.TOKEN else seen.mean
             every = tuple(range(1, count + 1))
             own, ablations = inside.encode(sentences), []
             for layers in ((), *((layer,) for layer in every), every):
@@ -146,7 +151,7 @@ class Prefix(Result):
                 one = layers[0] - 1 if len(layers) == 1 else None
                 ablations.append({
                     "layers": NONE if not layers else ALL if layers is every else str(layers[0]),
-                    "attention": None if one is None else seen.read[one],
+                    "attention": None if one is None else read[one],
                     "all_tokens": None if one is None else seen.mean[one], "even": seen.even,
                     "moved": displacement(float(cosines(own[:1], vectors[:1])[0]), random) if layers else 0.0,
                     "cosine": float(cosines(vectors[:1], vectors[1:])[0]) if self.other else None,

@@ -165,7 +165,7 @@ class Scores(Result):
         told = tips(model="Model", column="Set", value="Score#", low="from#", high="to#")
         known = ", with 95 % intervals" if shown["low"].notna().any() else ""
         layers = intervals(across, "value", f"{unit}{known}", told)
-        height = max(14 * len(names), 20) * frame["column"].nunique() + 40
+        height = max(9 * len(names), 20) * frame["column"].nunique() + 40  # of eight models it fits a printed page
         return [chart(shown, f"Scores of each model by set{known}", height=height, layer=layers)]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
