@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save_file as save_arrays
 
-from cse.adaptation.candidates import MIN_FITTED_TEXTS, OWN, TRAINABLE, Trial, left_out
+from cse.adaptation.candidates import OWN, TRAINABLE, Trial, left_out
 from cse.adaptation.choice import (
     BOTH,
     GROUPS,
     LANGUAGE,
     LATER,
     MEASURES,
+    MIN_TEXTS,
     PROJECTION,
     PURPOSES,
     START,
@@ -61,7 +62,6 @@ from cse.methods.settings import SETTINGS
 from cse.models.loading import open_model
 from cse.models.names import BACKBONE, Kind, resolve
 
-MIN_TEXTS = MIN_FITTED_TEXTS * 5 // 4  # four fifths of them are fitted on
 MAX_TEXTS = 100_000  # different ones; more are sampled
 DEFAULT_MINUTES = 30.0
 Note = Callable[[str], object]

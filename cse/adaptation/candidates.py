@@ -16,6 +16,7 @@ from cse.adaptation.choice import (
     BOTH,
     LANGUAGE,
     MEASURES,
+    MIN_FITTED_TEXTS,
     OUT_OF_TIME,
     PROJECTION,
     START,
@@ -60,7 +61,6 @@ from cse.vectors import nearest_others
 
 MAX_FITTED_TEXTS = 4_000  # texts of a projection, which are also those among which a text has to be found
 MAX_TRAINED_TEXTS = 6_000  # texts of a training: its batches and what it holds out
-MIN_FITTED_TEXTS = 256  # texts that a projection is fitted on
 DRAWS, OTHERS = 3, 2_000  # draws of other texts among which a held-out text has to be found
 BATCH_SIZE, MAX_STEPS, EVAL_EVERY = 64, 75, 15
 MAX_EPOCHS = 5  # passes over few texts

@@ -14,6 +14,8 @@ STAGE_WORDS = {
     START: "the start", PROJECTION: "projection",
     LANGUAGE: "masked language modelling, then projection", TRAINING: "training", TRAINED: "training, then projection",
 }  # fmt: skip
+MIN_FITTED_TEXTS = 256  # texts that a projection is fitted on
+MIN_TEXTS = MIN_FITTED_TEXTS * 5 // 4  # four fifths of them are fitted on
 LATER = (LANGUAGE, TRAINING, TRAINED)  # stages of minutes
 TOWARDS_NEIGHBOURS, TOWARDS_LABELS = "neighbours", "labels"
 

@@ -107,7 +107,7 @@ class Names(NamedTuple):
             return []
         quoted = ", ".join(f"“{word}”" for word in self.left_out[:most])
         more = f" and {len(self.left_out) - most} more" if len(self.left_out) > most else ""
-        return [f"Left out of the groups' names, since more than a tenth of the texts have them: {quoted}{more}."]
+        return [f"Words of more than a tenth of the texts, which name only a group without others: {quoted}{more}."]
 
 
 def group_names(

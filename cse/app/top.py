@@ -137,7 +137,8 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     changes = [file.upload, file.clear, file.delete]  # by the visitor; a removal empties the field, too
     last = {"trigger_mode": "always_last", **SILENT}  # a file that is given while one is taken away
     upload = gr.on(changes, partial(uploaded, state), [file, chosen, key], [*shown, *used], **last)
-    use_texts = use.click(partial(put_texts, state), [file, lines, column, labels, chosen, key], used, **SILENT)
+    given = [file, lines, column, labels, chosen, key]
+    use_texts = use.click(partial(use_given, state), given, [*used, file, *shown], **SILENT)
     about.change(None, about, js=CLOSE, **HIDDEN)
     for event in (number.change, chosen.change):
         event(partial(choice_mark, state), [corpus, chosen, key], changed, **SILENT, **CHANGES)
@@ -207,6 +208,13 @@ def put_texts(
     return "", "", chosen, overview(state, key, own, earlier=earlier), *undoing(replaced)
 
 
+def use_given(state: AppState, path: str | None, lines: str, *values: Any) -> tuple[Any, ...]:
+    """Put texts as `put_texts` does; a file that pasted lines replace leaves the panel."""
+    answers = put_texts(state, path, lines, *values)
+    pasted = lines.strip() and answers[1:] != UNUSED
+    return *answers, *((None, *NO_FILE) if pasted else [gr.skip()] * 4)
+
+
 def undoing(corpus: OwnCorpus | None) -> tuple[Any, Any]:
     """Return updates of the button that brings a corpus back, and of the timer that ends that."""
     return gr.update(visible=corpus is not None), gr.Timer(active=corpus is not None)
@@ -215,6 +223,7 @@ def undoing(corpus: OwnCorpus | None) -> tuple[Any, Any]:
 def overview(state: AppState, key: str, own: OwnCorpus, columns: bool = True, earlier: str = "") -> str:
     """Return what the page says of a visitor's new texts, with presses for other `columns` and for an `earlier` one."""
     query = next(iter(chosen_corpus(state, OWN_KEY, key).examples()), "")
+    columns = columns and own.table is not None
     return html.drawn("top", "overview", facts=facts_of(own), query=query, columns=columns, earlier=earlier)
 
 

@@ -197,6 +197,8 @@ def _format_of(path: Path, options: Options, encoding: Coding) -> str:
     text = start.decode("utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace").lstrip()
     if text.startswith(("{", "[")) and (kind := _kind_of_json(path, text, named)):
         return kind
+    if start and named in SIGNS.values():
+        raise ValueError(f"{path}: is no {path.suffix} file, or a damaged one; save it again")
     if named and named != TEXT and named not in SIGNS.values():
         return named
     lines, complete = _sample(path, encoding())

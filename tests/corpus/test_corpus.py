@@ -388,6 +388,7 @@ BAD_FILES = [
     ("two.csv", "title,body\nThe title of a text,The body of the text\nAnother long title,Another long body\n",
      r"which column holds the texts\? Pass `column`, one of title, body"),
     ("binary.xlsx", b"\x7fELF\0\1\2\3 a b c", r"is no \.xlsx file, or a damaged one; save it again"),
+    ("words.xlsx", "one line of words\n", r"is no \.xlsx file, or a damaged one; save it again"),
     ("binary.txt", b"\x7fELF\0\1\2\3 a b c", r"line 1 holds a NUL byte"),
     ("photo.png", b"\x89PNG\r\n\x1a\n", r"is a picture, not a text file; save its text as .txt"),
     ("paper.pdf", b"%PDF-1.4\n1 0 obj", r"is a PDF document, not a text file; save its text as .txt"),

@@ -280,7 +280,7 @@ def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings
         expect(page.locator("#top")).to_contain_text("tickets.csv (7)")
         upload(page, "other.txt", "The bus is late.\nA train waits.\n")
         expect(page.locator("#top")).to_contain_text("other.txt (2)")
-        about.get_by_role("button", name="undo: back to tickets.csv (7)").click()
+        about.get_by_role("button", name="undo for 10 seconds: back to tickets.csv (7)").click()
         expect(page.locator("#top")).to_contain_text("tickets.csv (7)")
         expect(about).not_to_contain_text("undo")
 

@@ -188,7 +188,8 @@ def facts_of(own: OwnCorpus) -> list[str]:
     lengths = np.array([len(text) for text in own.texts])
     short, long = np.quantile(lengths, (0.1, 0.9)).astype(int)
     column = "" if own.table is None else f" of the column {own.text_name}"
-    facts = [f"{len(own.texts):,} texts{column}", f"most of {short:,} to {long:,} characters"]
+    size = f"most of {short:,} to {long:,} characters" if short < long else f"{counted(long, 'character')} each"
+    facts = [f"{counted(len(own.texts), 'text')}{column}", size]
     if own.without_text:
         facts.append(f"{counted(own.without_text, 'row')} without a text left out")
     copies = len(own.texts) - len({text.strip() for text in own.texts})

@@ -40,8 +40,8 @@ class Colouring(NamedTuple):
         """Return the colour of each entry in a colour scheme, and its shape."""
         hues = HUES[scheme]
         if self.rounds:
-            known = map(look_of, range(1, len(self.names) + 1))
-            return [(colours[scheme], SHAPES[shape]) for colours, shape in known]
+            looks = map(look_of, range(1, len(self.names) + 1))
+            return [(colours[scheme], SHAPES[shape]) for colours, shape in looks]
         last, made = len(self.names) - (2 if self.missing > 0 else 1), []
         for entry in range(len(self.names)):
             known = entry != self.missing

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cse.adaptation.choice import BOTH, GROUPS, PURPOSES
+from cse.adaptation.choice import BOTH, GROUPS, MIN_TEXTS, PURPOSES
 from cse.app import validation
 from cse.app.validation import MAX_FILE_BYTES
 from cse.corpus.corpus import check_texts
@@ -169,7 +169,8 @@ def checked(
         reason = f"{corpus} has {len(texts):,} texts; this server trains on at most {rules.texts:,}."
         raise validation.FieldError("The corpus", reason)
     try:
-        check_texts(corpus or "the corpus", texts, 2, "training")
+        least, what = (MIN_TEXTS, "an adaptation") if method == ADAPT else (2, "training")
+        check_texts(corpus or "the corpus", texts, least, what)
     except ValueError as error:
         raise validation.FieldError("The corpus", str(error)) from error
     label = validation.text(name, "The name").strip() or f"my {'model' if method == ADAPT else method}"
