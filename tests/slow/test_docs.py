@@ -87,7 +87,7 @@ SHORTENED = {
     "--init ": "--tokens 2048 --batch-tokens 1024 --precision no",  # its pieces and layers stay, as a blend needs them
     "scripts.pretrain": "--tokens 8192 --vocabulary 2000 --layers 1",
     "scripts.train": "--max-steps 2 --eval-every 2 --batch-size 8 --precision no",  # bf16 is slow where CPUs lack it
-    "scripts.adapt": "--minutes 0.05",
+    "scripts.adapt": "--minutes 0.15",
     "bench encode": "--rounds 1 --sentences 24",
     "scripts.reproduce": "--train-options '--max-steps 2 --eval-every 2 --batch-size 8' --only 'uncased, same'",
 }
@@ -233,7 +233,7 @@ def printed_by(language: str, block: str) -> str:
     if language == "bash":
         commands = block.replace("\\\n", " ").splitlines()
         # An adaptation tries candidates as long as it may; what a page shows of it is there after three seconds.
-        done = [invoke(shlex.split(f"{line} --minutes 0.05" if "scripts.adapt" in line else line)) for line in commands]
+        done = [invoke(shlex.split(f"{line} --minutes 0.15" if "scripts.adapt" in line else line)) for line in commands]
         assert not any(one.exit_code for one in done), done[-1].output[-1500:]
         RUN_ALREADY.update(commands)
         return "".join(re.sub(r"\r[^\r\n\]]*\]", "", one.output) for one in done)  # without progress bars

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from cse.app.html import DARK, LIGHT, TINTS, pale
+from cse.app.html import DARK, LIGHT, TINTS
 from cse.app.result import plain
 
 MOST_DIFFERENT = 0.75  # of the cells of a column that colours
@@ -40,8 +40,8 @@ class Colouring(NamedTuple):
         """Return the colour of each entry in a colour scheme, and its shape."""
         hues = HUES[scheme]
         if self.rounds:
-            looks = map(look_of, range(1, len(self.names) + 1))
-            return [(colours[scheme], SHAPES[shape]) for colours, shape in looks]
+            numbers = map(look_of, range(1, len(self.names) + 1))
+            return [(hues[hue], SHAPES[shape]) for hue, shape in numbers]
         last, made = len(self.names) - (2 if self.missing > 0 else 1), []
         for entry in range(len(self.names)):
             known = entry != self.missing
@@ -148,8 +148,7 @@ def by_disagreement(most: int, lost: np.ndarray = NONE) -> Colouring:
     return Colouring("Disagreement", names, (lost * most).round().astype(int), ordered=True)
 
 
-def look_of(group: int) -> tuple[dict[str, str], int]:
-    """Return the colours by scheme and the number of the shape of a group, counted from 1; hues come again as pale."""
+def look_of(group: int) -> tuple[int, int]:
+    """Return the numbers of the hue and of the shape of a group, counted from 1."""
     again, hue = divmod(group - 1, len(LIGHT))
-    colours = {scheme: pale(hues[hue]) if again else hues[hue] for scheme, hues in HUES.items()}
-    return colours, (group - 1 + again) % len(SHAPES)
+    return hue, (group - 1 + again) % len(SHAPES)

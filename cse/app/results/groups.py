@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cse.app.html import DARK, LIGHT
 from cse.app.models.naming import title
 from cse.app.result import Result, by_models, choice, fields_of, further_columns, percent, records, whole
 from cse.app.results.colourings import look_of
@@ -92,8 +93,8 @@ class Groups(Result):
         model, shown = next(iter(by_models(frame).items()))
         groups = []
         for line in shown.to_dict("records"):
-            colours, sign = look_of(line["group"])
-            groups.append({**line, **colours, "sign": SIGNS[sign]})
+            hue, sign = look_of(line["group"])
+            groups.append({**line, "light": LIGHT[hue], "dark": DARK[hue], "sign": SIGNS[sign]})
         return {"model": model, "shown": groups}
 
 
