@@ -24,6 +24,7 @@ from small_models import small_backbone, small_bundled
 from typer.testing import CliRunner, Result
 
 from cse.app.corpus.corpora import Demo
+from cse.encoder.devices import computes_in_bf16
 from cse.encoder.openvino_encoder import OpenVinoEncoder
 from cse.evaluation import reproduction
 from cse.models import names
@@ -82,12 +83,14 @@ COMMANDS = list(
         if line
     )
 )
+# An adaptation tries candidates as long as it may; what a page shows is there after 3 seconds, on a slow CPU after 25.
+MINUTES = f"--minutes {0.05 if computes_in_bf16('auto', 'cpu') else 0.5}"
 # The recipe of the bundled models is run as written but for its length and batch; of a repeated option the last counts.
 SHORTENED = {
     "--init ": "--tokens 2048 --batch-tokens 1024 --precision no",  # its pieces and layers stay, as a blend needs them
     "scripts.pretrain": "--tokens 8192 --vocabulary 2000 --layers 1",
     "scripts.train": "--max-steps 2 --eval-every 2 --batch-size 8 --precision no",  # bf16 is slow where CPUs lack it
-    "scripts.adapt": "--minutes 0.15",
+    "scripts.adapt": MINUTES,
     "bench encode": "--rounds 1 --sentences 24",
     "scripts.reproduce": "--train-options '--max-steps 2 --eval-every 2 --batch-size 8' --only 'uncased, same'",
 }
@@ -232,8 +235,7 @@ def printed_by(language: str, block: str) -> str:
     """What a block prints when it runs in this process."""
     if language == "bash":
         commands = block.replace("\\\n", " ").splitlines()
-        # An adaptation tries candidates as long as it may; what a page shows of it is there after three seconds.
-        done = [invoke(shlex.split(f"{line} --minutes 0.15" if "scripts.adapt" in line else line)) for line in commands]
+        done = [invoke(shlex.split(f"{line} {MINUTES}" if "scripts.adapt" in line else line)) for line in commands]
         assert not any(one.exit_code for one in done), done[-1].output[-1500:]
         RUN_ALREADY.update(commands)
         return "".join(re.sub(r"\r[^\r\n\]]*\]", "", one.output) for one in done)  # without progress bars
