@@ -201,3 +201,8 @@ def test_texts_that_others_replaced_can_be_brought_back() -> None:
     kept.put(ONE, other, [FIRST])
     kept.remove(ONE)
     assert kept.restore(ONE) is None  # whoever deletes texts means those, too
+    ended: list[int] = []
+    kept.put(ONE, other, [FIRST])
+    kept.set_aside(ONE, lambda: ended.append(1))
+    kept.remove(ONE)
+    assert ended == [1]  # and what goes with them, such as votes

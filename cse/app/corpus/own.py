@@ -286,8 +286,10 @@ class OwnCorpora:
 
     def remove(self, key: Any) -> OwnCorpus | None:
         """Delete the corpus of a key, and one that is set aside, and return it, or None."""
-        self._removed.pop(key)
-        return self._kept.pop(key)
+        with self._lock:
+            if removed := self._removed.pop(key):
+                removed[1]()
+            return self._kept.pop(key)
 
     def set_aside(self, key: str, then: Callable[[], Any] = lambda: None) -> OwnCorpus | None:
         """Remove the corpus of a key and return it; `restore` brings it back until `then` is called, at its end."""
