@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 
 class PrefixAttention(NamedTuple):
-    """Share of attention on the prefix by layer, averaged over heads: of the `read` token, and the `mean` over tokens.
+    """Share of attention on the prefix by layer, averaged over heads: of what is `read`, and the `mean` over tokens.
 
+    What is read is a token, or all tokens where the vector is their mean.
     `even` is the share under uniform attention over prefix and tokens.
     """
 
@@ -39,7 +40,9 @@ def prefix_attention(encoder: TorchEncoder, sentence: str) -> PrefixAttention:
     length = prefix_length(encoder)
     row = encoder.rows_of([sentence], [encoder.views[0][0]])
     seen = [shares[..., :length].sum(-1).mean(0) for shares in attention_weights(encoder, row)]  # (L,) by layer
-    read, mean = (tuple(map(float, shares)) for shares in ([s[row.read_at[0]] for s in seen], [s.mean() for s in seen]))
+    mean = tuple(float(shares.mean()) for shares in seen)
+    one = encoder.reading.pooling is Pooling.TOKEN
+    read = tuple(float(shares[row.read_at[0]]) for shares in seen) if one else mean
     return PrefixAttention(read, mean, length / (length + len(row.ids)))
 
 

@@ -22,7 +22,7 @@ from cse.app.corpus.corpora import DEMO, DEMO_KEY
 from cse.app.events import HIDDEN, LANES, PRIVATE, PROGRESS, QUICK, Linked, refusing, reporter
 from cse.app.html import heading, settings
 from cse.app.html import result as result_html
-from cse.app.models.models import checkpoint_of
+from cse.app.models.models import Column, checkpoint_of
 from cse.app.result import TYPES, Ask, Result, equal_starts
 from cse.app.state import Session, choice_mark, chosen_corpus, open_session
 from cse.models.names import BUNDLED_NAMES
@@ -302,7 +302,7 @@ def read_first(state: AppState, kind: type[Result]) -> Answer | None:
     import pyarrow.parquet as pq
 
     models, path = {column.opened_by for column in state.models.own}, FIRST / f"{kind.key}.parquet"
-    if models != {(name, None, None, False) for name in BUNDLED_NAMES} or not path.is_file():
+    if models != {Column("", name).opened_by for name in BUNDLED_NAMES} or not path.is_file():
         return None
     table = pq.read_table(path)
     facts = json.loads(table.schema.metadata[FACTS])

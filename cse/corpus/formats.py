@@ -41,6 +41,7 @@ from cse.corpus.lines import (
     Encoding,
     encoding_of,
     head,
+    misnamed,
     opened,
     text_lines,
     zip_member,
@@ -198,7 +199,7 @@ def _format_of(path: Path, options: Options, encoding: Coding) -> str:
     if text.startswith(("{", "[")) and (kind := _kind_of_json(path, text, named)):
         return kind
     if start and named in SIGNS.values():
-        raise ValueError(f"{path}: is no {path.suffix} file, or a damaged one; save it again")
+        raise ValueError(misnamed(path, suffix_of(path)))
     if named and named != TEXT and named not in SIGNS.values():
         return named
     lines, complete = _sample(path, encoding())

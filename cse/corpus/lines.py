@@ -183,8 +183,13 @@ def _of_bytes(path: Path) -> Encoding:
 def binary(path: Path | str, line: int) -> str:
     """The error of a file that is no text, though it has none of the signs of other formats."""
     if (suffix := Path(path).suffix.lower()) in NOT_OF_TEXT:
-        return f"{path}: is no {suffix} file, or a damaged one; save it again"
+        return misnamed(path, suffix)
     return f"{path}: line {line} holds a NUL byte; give a text file, not a binary one"
+
+
+def misnamed(path: Path | str, suffix: str) -> str:
+    """The error of a file that is not of the format of its suffix."""
+    return f"{path}: is no {suffix} file, or a damaged one; save it again"
 
 
 def too_long(path: Path | str, line: int) -> str:

@@ -69,17 +69,17 @@ def load_start(folder: Path, name: str, engine: type[Engine]) -> Engine:
     seed = config.training.get("settings", {}).get("seed")
     if seed is None:
         raise ArtefactError(f"{folder}: records no seed, so its start cannot be drawn again; train it again")
+    # A head's layers are drawn after the prefix, with the whole model.
+    opened = load_backbone(location(config.backbone.place(folder)), config.backbone.revision) if headed else None
     with torch.random.fork_rng(devices=[]):
-        if headed:  # its layers are drawn with the whole model, after the prefix
-            opened = load_backbone(location(config.backbone.place(folder)), config.backbone.revision)
-            torch.manual_seed(seed)
+        torch.manual_seed(seed)
+        if opened is None:
+            prefix = encoder.learned_arrays()["prefix"]
+            copy_array(new_prefix(*prefix.shape).numpy(), prefix, str(folder))
+        else:
             begun = as_arrays(TorchEncoder(*opened, config.method, name=config.method.name).learned())
             drawn = {key: array for key, array in begun.items() if not key.startswith("backbone.")}
             copy_learned(drawn, encoder, str(folder), CHECKPOINT_CURE)
-        else:
-            torch.manual_seed(seed)
-            prefix = encoder.learned_arrays()["prefix"]
-            copy_array(new_prefix(*prefix.shape).numpy(), prefix, str(folder))
     return encoder
 
 

@@ -332,7 +332,7 @@ def index_columns(manifests: Mapping[Location, Manifest], models: Models) -> dic
     """Return a column for each index: the page's column of that model if there is one."""
     columns: dict[Column, Location] = {}
     for location, manifest in manifests.items():
-        opened_by = (canonical_name(manifest.model), manifest.pooling, manifest.family, False)
+        opened_by = Column("", canonical_name(manifest.model), manifest.pooling, manifest.family).opened_by
         own = [column.name for column in models.columns if column.opened_by == opened_by]
         others = {column.name for column in models.columns} - set(own)
         name = own[0] if own else "-".join(part for part in (Path(manifest.model).name, manifest.pooling) if part)

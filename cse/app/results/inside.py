@@ -12,7 +12,6 @@ from cse.app.charts import chart, tips
 from cse.app.models.naming import title, with_starts
 from cse.app.result import Result, by_models, listed, percent, stacked, text, whole
 from cse.app.results.tokens import SENTENCES
-from cse.methods.method import Pooling
 
 if TYPE_CHECKING:
     from cse.app.models.models import Column
@@ -143,7 +142,6 @@ class Prefix(Result):
                 return None
             random, inside = session.reference.random_cosines(column, encoder), on_torch(encoder)
             seen, count = prefix_attention(inside, self.sentence), layer_count(inside)
-            read = seen.read if encoder.reading.pooling is Pooling.TOKEN else seen.mean
             every = tuple(range(1, count + 1))
             own, ablations = inside.encode(sentences), []
             for layers in ((), *((layer,) for layer in every), every):
@@ -151,7 +149,7 @@ class Prefix(Result):
                 one = layers[0] - 1 if len(layers) == 1 else None
                 ablations.append({
                     "layers": NONE if not layers else ALL if layers is every else str(layers[0]),
-                    "attention": None if one is None else read[one],
+                    "attention": None if one is None else seen.read[one],
                     "all_tokens": None if one is None else seen.mean[one], "even": seen.even,
                     "moved": displacement(float(cosines(own[:1], vectors[:1])[0]), random) if layers else 0.0,
                     "cosine": float(cosines(vectors[:1], vectors[1:])[0]) if self.other else None,

@@ -13,7 +13,7 @@ import pandas as pd
 from cse.app import validation
 from cse.app.charts import by_model, chart, intervals, tips
 from cse.app.corpus.corpora import FIELD
-from cse.app.models.models import Failure, checkpoint_of, free_name
+from cse.app.models.models import Column, Failure, checkpoint_of, free_name
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, by_models, choice, listed, stacked, titled
 from cse.corpus.corpus import Corpus
@@ -28,7 +28,7 @@ from cse.models.names import BACKBONE, START, canonical_name
 
 if TYPE_CHECKING:
     from cse.app.corpus.corpora import ChosenCorpus
-    from cse.app.models.models import Column, Opening
+    from cse.app.models.models import Opening
     from cse.app.state import AppState, Session
     from cse.evaluation.results import Row, Scoreboard, Verdict
 
@@ -244,8 +244,8 @@ def board_of(state: AppState, task: str) -> Scoreboard:
 
 
 def opened_by(row: Row) -> Opening:
-    """Return what opens a row's model, as `Column.opened_by`."""
-    return row.record.model, row.pooling, row.record.family, False
+    """Return what opens a row's model."""
+    return Column("", row.record.model, row.pooling, row.record.family).opened_by
 
 
 def names_of(board: Scoreboard, columns: Sequence[Column]) -> dict[str, str]:
