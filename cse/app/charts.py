@@ -19,6 +19,7 @@ LOOK = {  # room for labels, by the font that they have
     "axisQuantitative": {"labelOverlap": "greedy", "labelSeparation": 6, "tickCount": 8},
     "legend": {"columnPadding": 26},
 }  # fmt: skip
+LETTER, BESIDE = 6.5, 46  # pixels: the width of a letter of a legend, and of the mark and the room beside its entry
 # SVG takes the colours of its texts from the page's styles, in both schemes. The menu would offer a foreign site.
 EMBEDDING = {"embedOptions": {"renderer": "svg", "actions": False}}
 
@@ -53,7 +54,8 @@ def by_model(names: Sequence[str], legend: bool = True) -> dict[str, Any]:
     """Return the encoding that colours marks by model, in the order of the names."""
     colours = colours_of(names)
     scale = {"domain": [title(name) for name in colours], "range": list(colours.values())}
-    columns = {"expr": "width < 400 ? 2 : width < 600 ? 3 : 0"}
+    widest = LETTER * max(map(len, scale["domain"]), default=0) + BESIDE
+    columns = {"expr": f"max(1, floor(width / {widest:g}))"}
     return {
         "field": "model", "type": "nominal", "scale": scale, "sort": None,
         "legend": {"title": None, "orient": "top", "columns": columns} if legend else None,

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 MAX_QUOTE = 90  # characters of an input in a caption
 MAX_ROWS = 40  # of a LaTeX table on one page
-MAX_CHARACTERS, WRAPPED = 60, r".4\linewidth"  # of a cell in one line of a LaTeX table, and how wide a longer one is
+MAX_CHARACTERS, WRAPPED = 60, 32  # of a cell in one line of a LaTeX table, and of the lines of a longer one
+LINE, BETWEEN = 80, 2.4  # characters in a line of an article, and between two columns
 MAX_CELL = 200  # characters of a cell in a paper
 POINTS_PER_MM = 72 / 25.4
 WIDTHS = {"one column (77 mm)": 77, "two columns (160 mm)": 160}
@@ -153,14 +154,17 @@ def paper_cells(
 
 
 def as_latex(answer: Answer, address: str = "") -> str:
-    """Return the sheet as a LaTeX `table` that needs the package booktabs; of many rows as a `longtable`."""
+    """Return the sheet as a LaTeX `table`, scaled to the line if it is wide; of many rows as a `longtable`.
+
+    The first line names the packages that it needs.
+    """
 
     def escape(text: str) -> str:  # it is typeset as it stands, and runs no command
         return "".join(LATEX.get(sign, sign) for sign in text)
 
     cells, numbers, words = paper_cells(answer, escape, r"\textbf{{{}}}", r"\textit{{{}}}")
     widest = [cells[name].str.len().max() for name in cells]
-    kinds = ["r" if right else f"p{{{WRAPPED}}}" if width > MAX_CHARACTERS else "l"
+    kinds = ["r" if right else f"p{{{WRAPPED / LINE:.1f}\\linewidth}}" if width > MAX_CHARACTERS else "l"
              for right, width in zip(numbers, widest, strict=True)]  # fmt: skip
     long = len(cells) > MAX_ROWS
     table = cells.to_latex(
@@ -168,7 +172,13 @@ def as_latex(answer: Answer, address: str = "") -> str:
         longtable=long,
     )  # fmt: skip
     packages = "booktabs,longtable" if long else "booktabs"
-    return f"% \\usepackage{{{packages}}}\n" + table.replace("\\begin{table}\n", "\\begin{table}\n\\centering\n", 1)
+    table = table.replace("\\begin{table}\n", "\\begin{table}\n\\centering\n", 1)
+    lengths = [min(WRAPPED, max(len(name), width)) + BETWEEN for name, width in zip(cells, widest, strict=True)]
+    if sum(lengths) > LINE and not long:
+        packages += ",graphicx"
+        table = table.replace("\\begin{tabular}", "\\resizebox{\\linewidth}{!}{\\begin{tabular}", 1)
+        table = table.replace("\\end{tabular}", "\\end{tabular}}", 1)
+    return f"% \\usepackage{{{packages}}}\n{table}"
 
 
 def as_markdown(answer: Answer, address: str = "") -> str:

@@ -240,7 +240,7 @@ def launch_options(
         "state_session_capacity": MOST_SESSIONS,
         "theme": theme(),
         "head": f"<script>{script('page')}</script>",
-        "css_paths": [STATIC / "style.css"],
+        "css_paths": [STATIC / f"{name}.css" for name in ("style", "clusters", "lessons")],
         "ssr_mode": False,
         "footer_links": ["api", "settings"],
         "run_history": False,

@@ -34,7 +34,7 @@ from cse.app.results import duplicates
 from cse.app.results.colourings import by_fifths, by_group
 from cse.app.results.duplicates import Duplicates, percentile_of, tables
 from cse.app.results.groups import Groups, Neighbours
-from cse.app.results.map import HEIGHT, LETTER, SIDE, WIDTH, Map, colourings_of, names_on, titles_of
+from cse.app.results.map import HEIGHT, LETTER, SIDE, WIDTH, Map, colourings_of, names_on, pair_of, titles_of
 from cse.app.show import Answer, page_html, read_first
 from cse.app.state import AppState, Session, open_session, open_state
 from cse.app.validation import FieldError
@@ -83,13 +83,15 @@ def vectors_of(state: AppState, name: str, texts=TEXTS) -> np.ndarray:
 
 
 def test_a_map_has_the_nearest_texts_label_neighbours_and_disagreement_of_the_vectors(state, drawn) -> None:
-    near = {}
+    near, first = {}, np.array([TEXTS.index(text) for text in TEXTS])  # of copies the first is near to other texts
     for name, rows in by_models(drawn).items():
         cosines = vectors_of(state, name) @ vectors_of(state, name).T
         np.fill_diagonal(cosines, -9)
         near[name] = rows["near"].tolist()
         for row, positions in enumerate(near[name]):
-            assert sorted(cosines[row][positions]) == pytest.approx(np.sort(cosines[row])[-5:], abs=1e-5)
+            others = np.flatnonzero((first == np.arange(len(TEXTS))) & (first != first[row]))
+            assert set(positions) <= set(others)
+            assert sorted(cosines[row][positions]) == pytest.approx(np.sort(cosines[row][others])[-5:], abs=1e-5)
         known = [row for row, label in enumerate(LABELS) if label]
         best = np.argsort(-cosines[np.ix_(known, known)], axis=1, kind="stable")[:, :5]
         gold = np.array(LABELS)[known]
@@ -200,6 +202,14 @@ def test_changes_count_the_common_neighbours_and_begin_with_the_texts_that_chang
     for number in range(6):
         assert f'{number} of 5 shared: {shared.count(number)} texts"' in page
     assert page.count('class="cse-both"') == 2 * sum(changed["shared"].head(12))
+
+
+def test_the_maps_compared_are_the_named_ones_else_the_newest_model_with_its_start() -> None:
+    names = ["a", "b (before)", "b", "mine (before)", "mine"]
+    assert pair_of(names[:1]) == ("a", "")
+    assert pair_of(["a", "c"]) == ("a", "c")
+    assert pair_of(names) == ("mine (before)", "mine")
+    assert pair_of(names, "a", "b") == ("a", "b")
 
 
 def test_maps_come_one_by_one_are_kept_and_a_broken_model_is_told(state, monkeypatch) -> None:
@@ -359,7 +369,12 @@ def test_groups_come_by_certainty_exact_ones_apart_and_a_rejected_one_keeps_its_
     assert f"{gone - 1} of 174 texts would go" in asked.says(rejected)
     kept = {row[0] for row in tables(rejected, session)["unique.csv"][1]}
     assert set(pair["row"]) <= kept
-    assert f'data-reject="{pair["first"].iloc[0]}">' in page_html(Answer(asked, rejected, {}))
+    page = page_html(Answer(asked, rejected, {}))
+    assert f'data-reject="{pair["first"].iloc[0]}">' in page
+    opened, folded = page.split("<summary>", 1)  # the most certain groups are open, the others one press away
+    count = near["group"].nunique()
+    assert folded.startswith(f"{count - opened.count('data-reject')} less certain</summary>")
+    assert [opened.count("data-reject"), page.count("data-reject")] == [6, frame["group"].nunique()]
 
 
 def test_the_slider_searches_nothing_again_and_begins_at_the_advised_place(state, monkeypatch) -> None:

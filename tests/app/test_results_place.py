@@ -18,6 +18,7 @@ import cse
 from cse.app.files import as_latex, as_markdown
 from cse.app.models.models import Column, columns
 from cse.app.models.naming import title
+from cse.app.results import Similarity
 from cse.app.results.models import Models
 from cse.app.results.scores import (
     HELD_OUT,
@@ -102,6 +103,16 @@ def test_a_score_is_bold_for_a_paper_only_where_it_is_significantly_better() -> 
     assert "Italics:" not in typeset
     single = shown({"sts": board(a=[60.0], c=[50.0])}, "simcse")
     assert "**" not in single.result.sheet(single.frame).to_csv()
+
+
+def test_a_table_wider_than_the_line_of_a_paper_is_scaled_to_it() -> None:
+    state = open_state(BUNDLED_NAMES, ())
+    wide, narrow = (as_latex(ask(state, kind, {})) for kind in (Scores, Similarity))
+    assert wide.startswith("% \\usepackage{booktabs,graphicx}\n")
+    assert "\\resizebox{\\linewidth}{!}{\\begin{tabular}{lrrrrrrrr}" in wide
+    assert "\\bottomrule\n\\end{tabular}}\n\\end{table}" in wide
+    assert narrow.startswith("% \\usepackage{booktabs}\n")
+    assert "resizebox" not in narrow
 
 
 def test_a_paper_is_told_of_which_columns_the_lower_is_better() -> None:

@@ -193,7 +193,7 @@ class Trainer:
             *self.said(training, points, dial), gr.update(visible=bool(names)),
             gr.update(choices=names, value=name or None), self.opening(key, name),
             f'<p class="cse-note">To repeat this, on the corpus as <i>Corpus</i> saves it:{commands}</p>',
-            gr.Timer(active=running), now, gr.update(interactive=running), gr.update(interactive=not running),
+            gr.Timer(active=running), now, gr.update(visible=running), gr.update(interactive=not running),
             gr.update(interactive=not running),
             *(self.unchanged[: self.page] if running else self._added(key, models, known)),
         ]  # fmt: skip
@@ -314,7 +314,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
             purpose = gr.Dropdown(adaptation.PURPOSES, value=BOTH, label="What for", min_width=160)
             minutes = gr.Slider(1, max(2, owner.minutes), min(30, owner.minutes), step=1, label="Minutes at most")
             begin = gr.Button("Adapt", variant="primary", scale=0, min_width=110, elem_classes="cse-submit")
-            stop = gr.Button("Stop", scale=0, min_width=90, interactive=False, elem_classes="cse-submit")
+            stop = gr.Button("Stop", scale=0, min_width=90, visible=False, elem_classes="cse-submit")
         reading = gr.HTML(reading_html(state, BACKBONE), apply_default_css=False, elem_id="start-reading")
         with gr.Accordion("Methods as published", open=False):
             gr.HTML(html.hint(PUBLISHED), apply_default_css=False)

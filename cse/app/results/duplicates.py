@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LEAST = 3.0  # digits of a percentile: 5 is 99.999
 MIN_TEXTS, SEED = 2, 42
-PER_PAGE, SHOWN_GROUPS, SHOWN_MEMBERS = 100, 40, 8
+PER_PAGE, SHOWN_GROUPS, OPENED_GROUPS, SHOWN_MEMBERS = 100, 40, 6, 8
 KEPT = {"first": "The first", "longest": "The longest", "central": "The most central"}
 OWN_COLUMNS = (
     "group", "first", "size", "exact", "weakest", "expected", "merged", "position", "row", "text", "kept", "cosine",
@@ -162,7 +162,8 @@ class Duplicates(Result):
             for groups_of_kind in (near, exact)
         )  # fmt: skip
         return {
-            "near": shown, "copies": copies, "near_count": len(near), "exact_count": len(exact), "most": SHOWN_MEMBERS
+            "near": shown, "copies": copies, "near_count": len(near), "exact_count": len(exact), "most": SHOWN_MEMBERS,
+            "opened": OPENED_GROUPS,
         }  # fmt: skip
 
     def answer(self, frame: pd.DataFrame) -> Any:

@@ -67,10 +67,11 @@ class Map(Result):
     title = "Maps"
     summary = (
         't-SNE maps: {"labels": [...], "texts": [...], "maps": {"simcse": {"xy": [[x, y]], "near": [[3]], ...}}}.\n\n'
-        'Coordinates are between 0 and 1. "near" are the indices of the five texts with the nearest vectors, "lost" '
-        'the share of the ten nearest that are not near on the map; "trustworthiness", "continuity", "same_topic" are '
-        'null if they are undefined. "groups" are k-means groups of the vectors: "of" each text, the "words" of each '
-        'group, and its most frequent label with its share in "labels"; equal numbers are matched.'
+        'Coordinates are between 0 and 1. "near" are the indices of the five texts with the nearest vectors (of copies '
+        'the first), "lost" the share of the ten nearest that are not near on the map; "trustworthiness", '
+        '"continuity", "same_topic" are null if they are undefined. "groups" are k-means groups of the vectors: "of" '
+        'each text, the "words" of each group, and its most frequent label with its share in "labels"; equal numbers '
+        "are matched."
     )
     lane = "maps"
     words = ("trustworthiness", "continuity", "label neighbours")
@@ -134,7 +135,7 @@ class Map(Result):
                 if not drawn:
                     first, named_by = model, (vectors, word_encoder(session, column, vectors.shape[1]))
                 reference = next(iter(drawn.values()))[0].xy if drawn else None
-                made = one_map(session, (model, first, digest, self.seed), vectors, labels, reference)
+                made = one_map(session, (model, first, digest, self.seed), vectors, sentences, labels, reference)
                 groups = groups_of(session, (model, digest, self.groups), vectors, sentences, self.groups)
                 drawn[column.name] = made, *groups, group_names(texts["text"].tolist(), groups[0], WORDS, *named_by)
                 frame, said = table(texts, drawn)
@@ -251,21 +252,30 @@ def one_map(
     session: Session,
     key: tuple[Any, ...],
     vectors: np.ndarray,
+    texts: Sequence[str],
     labels: Sequence[str] | None,
     reference: np.ndarray | None,
 ) -> ModelMap:
-    """Return the map of vectors (N, d), aligned to the `reference` (N, 2); it is kept under the key."""
+    """Return the map of vectors (N, d) of texts, aligned to the `reference` (N, 2); it is kept under the key.
+
+    Copies of a text are no neighbours of each other, and one of a text's neighbours at most: which one is near is
+    chance, and two models that agree would seem to differ.
+    """
     from cse.analysis.maps import LOST_DEPTH, NEIGHBOURS, continuity, lost, place, trustworthiness
     from cse.analysis.maps import MIN_POINTS as MIN_SCORED
     from cse.evaluation.clustering import neighbour_values
+    from cse.evaluation.metrics import numbered
     from cse.vectors import nearest_others
 
     known = session.state.maps.get(key)
     if known is None:
         seed: int = key[-1]
         xy, count = place(vectors, seed, reference), len(vectors)
-        near = nearest_others(np.asarray(vectors, np.float32), LOST_DEPTH)
-        missed, shown = lost(near[:, : (count - 1) // 2], xy).astype(np.float32), near[:, :NEIGHBOURS].astype(np.int32)
+        text_of = numbered(texts)[1]
+        rows = np.unique(text_of, return_index=True)[1]  # the first of each text
+        near = nearest_others(np.asarray(vectors[rows], np.float32), LOST_DEPTH)
+        missed = lost(near[:, : (len(rows) - 1) // 2], xy[rows]).astype(np.float32)[text_of]
+        shown = rows[near[:, :NEIGHBOURS]].astype(np.int32)[text_of]
         scores: list[float | None] = [None, None, None]
         if count >= MIN_SCORED:
             labelled = [row for row, label in enumerate(labels or ()) if label]
@@ -461,11 +471,11 @@ def map_json(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def pair_of(names: Sequence[str], first: str = "", second: str = "") -> tuple[str, str]:
-    """Return the two models to compare: those named, or a model before and after its training, or the first two."""
+    """Return the two models to compare: those named, or the newest before and after its training, or the first two."""
     for name, field in ((first, "The first model"), (second, "The second model")):
         if name:
             one_of(name, field, names)
-    trained = next((name for name in names if f"{name}{BEFORE}" in names), "")
+    trained = next((name for name in reversed(names) if f"{name}{BEFORE}" in names), "")
     default = [f"{trained}{BEFORE}", trained] if trained else list(names)
     first = first or next((name for name in default if name != second), "")
     second = second or next((name for name in default if name != first), "")

@@ -4,7 +4,7 @@ const panel = element.querySelector('.cse-lesson'), steps = [...panel.querySelec
 const BUSY = 'input, textarea, select, canvas, [contenteditable="true"], [role="tab"], [role="listbox"], .cse-scroll';
 const INSIDE = ['attention', 'prefix', 'prototypes'];  // results in one fold of the place Tokens
 const CLOSED = ':scope > button[aria-expanded="false"], :scope > .label-wrap:not(.open)';
-const wide = matchMedia('(min-width: 1001px)');  // as in style.css
+const wide = matchMedia('(min-width: 1001px)');  // as in lessons.css
 const visited = new Set(), names = new Set();  // the places that the lesson has filled, and the names of their fields
 let shown, earlier, away;  // the step, the address before the lesson, and whether another place was opened since
 

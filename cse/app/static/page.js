@@ -77,6 +77,7 @@ function read() {
 // The page shows what the address named; a place that was chosen meanwhile is opened again.
 function filled() {
   window.cseOpened = true;
+  document.documentElement.classList.remove('cse-reading');
   const tab = document.getElementById(cse.wanted);
   if (tab?.ariaSelected === 'false') tab.click();
   cse.wanted = '';
@@ -243,6 +244,9 @@ document.addEventListener('keydown', event => {
   event.preventDefault();
   button.click();
 });
+
+// Until the address is read, places have values that it does not name, so that they are not shown.
+if (/[?&](tab|lesson)=/.test(location.search)) document.documentElement.classList.add('cse-reading');
 
 window.cse = {
   entered: false, opened, write, read, filled, copyLink, live, savedFile, refusals, filling: false, fill() {}, places: {},
