@@ -201,7 +201,9 @@ def test_changes_count_the_common_neighbours_and_begin_with_the_texts_that_chang
     page = page_html(Answer(asked, changed, {}))
     for number in range(6):
         assert f'{number} of 5 shared: {shared.count(number)} texts"' in page
-    assert page.count('class="cse-both"') == 2 * sum(changed["shared"].head(12))
+    listed = changed.drop_duplicates("text").head(6)  # copies change alike
+    assert page.count('class="cse-both"') == 2 * sum(listed["shared"])
+    assert re.findall(r'cse-change"><button[^>]*>([^<]+)<', page) == listed["text"].tolist()
 
 
 def test_the_maps_compared_are_the_named_ones_else_the_newest_model_with_its_start() -> None:

@@ -160,7 +160,8 @@ class Neighbours(Result):
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         counts = np.bincount(frame["shared"], minlength=int(frame["of"].iloc[0]) + 1).tolist()
-        bars, shown = [{"shared": shared, "texts": texts} for shared, texts in enumerate(counts)], frame.head(MAX_SHOWN)
+        bars = [{"shared": shared, "texts": texts} for shared, texts in enumerate(counts)]
+        shown = frame.drop_duplicates("text").head(MAX_SHOWN)
         lines = shown.assign(fields=fields_of(shown, OWN_COLUMNS)).to_dict("records")
         for line in lines:
             both = set(line["near_first"]) & set(line["near_second"])
