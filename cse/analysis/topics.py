@@ -227,6 +227,6 @@ def typical(vectors: np.ndarray, groups: np.ndarray, most: int) -> list[list[int
 
 
 def majority(labels: Sequence[str]) -> tuple[str, float] | None:
-    """Return the most frequent label, "" apart, and its share in [0, 1], a group's purity; None without labels."""
+    """Return the most frequent label, "" apart, and its share of all texts in [0, 1]; None without labels."""
     counts = Counter(filter(None, labels))
-    return (counts.most_common(1)[0][0], counts.most_common(1)[0][1] / counts.total()) if counts else None
+    return (counts.most_common(1)[0][0], counts.most_common(1)[0][1] / len(labels)) if counts else None

@@ -19,7 +19,7 @@ LOOK = {  # room for labels, by the font that they have
     "axisQuantitative": {"labelOverlap": "greedy", "labelSeparation": 6, "tickCount": 8},
     "legend": {"columnPadding": 26},
 }  # fmt: skip
-LETTER, BESIDE = 6.5, 46  # pixels: the width of a letter of a legend, and of the mark and the room beside its entry
+PIXELS = 10  # of the letters of a legend
 # SVG takes the colours of its texts from the page's styles, in both schemes. The menu would offer a foreign site.
 EMBEDDING = {"embedOptions": {"renderer": "svg", "actions": False}}
 
@@ -54,12 +54,17 @@ def by_model(names: Sequence[str], legend: bool = True) -> dict[str, Any]:
     """Return the encoding that colours marks by model, in the order of the names."""
     colours = colours_of(names)
     scale = {"domain": [title(name) for name in colours], "range": list(colours.values())}
-    widest = LETTER * max(map(len, scale["domain"]), default=0) + BESIDE
-    columns = {"expr": f"max(1, floor(width / {widest:g}))"}
+    # The width of the plot depends on the rows of the legend, that of its place does not.
+    columns = {"expr": f"max(1, floor((0 * width + containerSize()[0]) / {entry_width(scale['domain']):g}))"}
     return {
         "field": "model", "type": "nominal", "scale": scale, "sort": None,
         "legend": {"title": None, "orient": "top", "columns": columns} if legend else None,
     }  # fmt: skip
+
+
+def entry_width(names: Sequence[str]) -> float:
+    """Return the pixels that the widest of a legend's entries takes, with its mark and the room beside it."""
+    return 0.65 * PIXELS * max(map(len, names), default=0) + 46
 
 
 def tips(**fields: str) -> list[Mapping[str, Any]]:
@@ -72,7 +77,7 @@ def tips(**fields: str) -> list[Mapping[str, Any]]:
 
 def intervals(across: Mapping[str, Any], field: str, axis: str, told: Sequence[Any]) -> list[dict[str, Any]]:
     """Return the layers of a chart with a point for each row of a frame, and its interval from `low` to `high`."""
-    x: dict[str, Any] = {"type": "quantitative", "scale": {"zero": False}, "title": axis}
+    x: dict[str, Any] = {"type": "quantitative", "scale": {"zero": False, "padding": 8}, "title": axis}
     return [
         {"mark": {"type": "rule", "strokeWidth": 2},
          "encoding": {**across, "x": {**x, "field": "low"}, "x2": {"field": "high"}}},

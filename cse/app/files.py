@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from cse.app import validation
-from cse.app.charts import LOOK
+from cse.app.charts import LOOK, PIXELS, entry_width
 from cse.app.events import HIDDEN, QUICK
 from cse.app.html import alert, file_stem, file_value, printed, saved_file
 from cse.app.models.naming import title
@@ -111,10 +111,11 @@ def as_sheet(answer: Answer, address: str = "") -> str:
 
 def as_json(answer: Answer, address: str = "") -> str:
     """Return the frame as JSON, with what it came from and the reasons of failures."""
+    corpus = answer.corpus_label if answer.result.reads_corpus else None
     facts = {
-        "result": answer.result.key, "inputs": answer.result.inputs(), "corpus": answer.corpus_label,
-        "models": answer.models, "seeds": answer.seeds, "failed": answer.failed, "version": answer.version,
-        "facts": facts_of(answer), "rows": records(answer.frame),
+        "result": answer.result.key, "inputs": answer.result.inputs(), "corpus": corpus, "models": answer.models,
+        "seeds": answer.seeds, "failed": answer.failed, "version": answer.version, "facts": facts_of(answer),
+        "rows": records(answer.frame),
     }  # fmt: skip
     return json.dumps(facts, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
@@ -249,11 +250,11 @@ def figure(answer: Answer, kind: str, millimetres: float = 160) -> bytes:
         ) from error
     config = {**LOOK, "font": "sans-serif", "axis": FONT, "header": FONT, "title": {"fontSize": 8}}
     config["legend"] = {**FONT, "columns": max(1, round(millimetres / MM_PER_ENTRY))}
-    spec: dict[str, Any] = {**charts[0], "background": "white", "description": caption(answer)}
+    width = millimetres * POINTS_PER_MM
+    spec: dict[str, Any] = {**fixed(charts[0], width), "background": "white", "description": caption(answer)}
     if "layer" in spec:  # a page is three times as wide as a column
         spec["layer"] = [{**layer, "mark": smaller(layer["mark"])} for layer in spec["layer"]]
     spec["config"] = {**config, "text": {"fontSize": 8}}
-    width = millimetres * POINTS_PER_MM
     if "facet" in spec:
         spec["columns"] = 1 if millimetres == min(WIDTHS.values()) else spec["columns"]
         spec["spec"] = scaled(spec["spec"], width / spec["columns"] - FACET_GAP)
@@ -266,6 +267,19 @@ def figure(answer: Answer, kind: str, millimetres: float = 160) -> bytes:
     if kind == "pdf":
         return bytes(vl_convert.vegalite_to_pdf(spec, **closed))
     return bytes(vl_convert.vegalite_to_png(spec, scale=4, **closed))
+
+
+def fixed(part: Any, width: float) -> Any:
+    """Return a part of a specification with as many columns of a legend of models as the width in points takes."""
+    if isinstance(part, list):
+        return [fixed(inner, width) for inner in part]
+    if not isinstance(part, dict):
+        return part
+    made = {name: inner if name == "data" else fixed(inner, width) for name, inner in part.items()}
+    if isinstance((legend := made.get("legend")), dict) and isinstance(legend.get("columns"), dict):
+        widest = entry_width(made["scale"]["domain"]) * FONT["labelFontSize"] / PIXELS
+        made["legend"] = {**legend, "columns": max(1, int(width // widest))}
+    return made
 
 
 def smaller(mark: Any) -> Any:
@@ -347,8 +361,9 @@ def place_form(state: AppState, shown: Sequence[Shown]) -> None:
     labels = [part.kind.title for part in shown]
 
     def forms(label: str) -> list[str]:
-        drawn = shown[labels.index(label)].kind.charts is not Result.charts
-        return [*(FIGURES if drawn else ()), *TABLES]
+        kind = shown[labels.index(label)].kind
+        tables = [form for form, (_, mime, _) in TABLES.items() if mime or kind.public]  # no code asks for the others
+        return [*(() if kind.charts is Result.charts else FIGURES), *tables]
 
     result = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
     with gr.Row():

@@ -51,8 +51,8 @@ def similarity_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place. Returns its results."""
     pair = section(state, results.Similarity, top, read_first(state, results.Similarity), headed=False)
     words = folded(state, results.Words, top, pair)
-    pairs = section(state, results.Pairs, top, read_first(state, results.Pairs))
-    return [pair, words, pairs, *(folded(state, kind, top) for kind in (results.Changes, results.Disagreements))]
+    kinds = (results.Pairs, results.Changes, results.Disagreements)
+    return [pair, words, *(folded(state, kind, top) for kind in kinds)]
 
 
 def search_place(state: AppState, top: Top) -> list[Shown]:

@@ -12,6 +12,7 @@ from typing import Any
 import gradio as gr
 from markupsafe import Markup
 
+from cse.adaptation.choice import MIN_TEXTS
 from cse.app import html, validation
 from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY
 from cse.app.corpus.own import GONE, PROMISE, SUMMARY, UNDO, OwnCorpus
@@ -224,7 +225,10 @@ def overview(state: AppState, key: str, own: OwnCorpus, columns: bool = True, ea
     """Return what the page says of a visitor's new texts, with presses for other `columns` and for an `earlier` one."""
     query = next(iter(chosen_corpus(state, OWN_KEY, key).examples()), "")
     columns = columns and own.table is not None
-    return html.drawn("top", "overview", facts=facts_of(own), query=query, columns=columns, earlier=earlier)
+    adaptable = len({text.strip() for text in own.texts}) >= MIN_TEXTS
+    return html.drawn(
+        "top", "overview", facts=facts_of(own), query=query, columns=columns, earlier=earlier, adaptable=adaptable
+    )
 
 
 def uploaded(state: AppState, path: str | None, models: list[str], key: str) -> tuple[Any, ...]:
@@ -301,16 +305,17 @@ def models_form(state: AppState, key: gr.Textbox) -> gr.CheckboxGroup:
     chosen = gr.CheckboxGroup(
         model_choices(state.models.own), value=names, label="Shown in every place", elem_id="chosen-models"
     )
-    with gr.Row(equal_height=True):
-        name = gr.Dropdown(
-            choices(state.admission.offered()), value=None, label="Add a model",
-            allow_custom_value=True, scale=4, min_width=240,
-        )  # fmt: skip
-        file = gr.File(label="Or a .zip of it", file_types=[".zip"], scale=2, min_width=200, height=150)
-        add = gr.Button("Add it", scale=0, min_width=100, elem_classes="cse-submit")
-        drop = gr.Button("Remove mine", scale=0, min_width=150, elem_classes="cse-submit", visible=False)
     adding = f"Give {state.admission.choices()}. {ADDING}"
-    status = gr.HTML(html.hint(adding), apply_default_css=False, elem_id="added")
+    with gr.Accordion("Add a model", open=False, elem_id="add-model"):
+        with gr.Row(equal_height=True):
+            name = gr.Dropdown(
+                choices(state.admission.offered()), value=None, label="Model",
+                allow_custom_value=True, scale=4, min_width=240,
+            )  # fmt: skip
+            file = gr.File(label="Or a .zip of it", file_types=[".zip"], scale=2, min_width=200, height=150)
+            add = gr.Button("Add it", scale=0, min_width=100, elem_classes="cse-submit")
+            drop = gr.Button("Remove mine", scale=0, min_width=150, elem_classes="cse-submit", visible=False)
+        status = gr.HTML(html.hint(adding), apply_default_css=False, elem_id="added")
 
     def put(name: Any, path: str | None, key: str, chosen: list[str]) -> tuple[Any, ...]:
         try:

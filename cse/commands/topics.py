@@ -107,7 +107,7 @@ def _topics(corpus: Corpus, encoder: Any, count: int | None, seed: int) -> tuple
     ]
     for number, group in enumerate(groups):
         if label := majority([labels[row] for row in np.flatnonzero(numbers == number)]):
-            group |= {"label": label[0], "share": round(label[1], 4)}  # of those that have one
+            group |= {"label": label[0], "share": round(label[1], 4)}
     return {"groups": groups, "left_out": names.left_out, "notes": notes, **scores}, numbers
 
 

@@ -141,7 +141,7 @@ UNTRAINED = {
             "static-output", "mean of the output embeddings, the rows of the decoder", pooling=Pooling.STATIC_OUTPUT,
             citation="PromptBERT, Table 12",
         ),
-        _pooling("prompt", "last layer at the template's [MASK]", MEANS, "PromptBERT, Table 4"),
+        _pooling("prompt", f"last layer at the [MASK] of {MEANS.text}", MEANS, "PromptBERT, Table 4"),
         _pooling(
             "prompt-denoised", "last layer at the template's [MASK], minus what the template alone says there",
             MEANS, "PromptBERT, Table 9", denoise=When.ALWAYS,

@@ -5,6 +5,7 @@ import io
 import json
 import random
 import re
+from collections import Counter
 from html import unescape
 from itertools import combinations
 
@@ -23,6 +24,7 @@ from cse.app.files import WIDTHS, figure
 from cse.app.html import LIGHT
 from cse.app.models.naming import title
 from cse.app.places.clusters import (
+    Clusters,
     canvas_value,
     first_maps,
     selected_rows,
@@ -31,7 +33,7 @@ from cse.app.places.clusters import (
 )
 from cse.app.result import by_models
 from cse.app.results import duplicates
-from cse.app.results.colourings import by_fifths, by_group
+from cse.app.results.colourings import by_fifths, by_group, looks_of
 from cse.app.results.duplicates import Duplicates, percentile_of, tables
 from cse.app.results.groups import Groups, Neighbours
 from cse.app.results.map import HEIGHT, LETTER, SIDE, WIDTH, Map, colourings_of, names_on, pair_of, titles_of
@@ -184,7 +186,19 @@ def test_groups_tell_typical_and_odd_texts_and_what_other_models_do(state, drawn
             there = models[other]["group"].to_numpy()[members]
             assert parts[0]["count"] == np.bincount(there).max()
             assert (there == parts[0]["group"]).sum() == parts[0]["count"]
+        labels = Counter(np.array(LABELS)[members].tolist())
+        assert line["share"] == pytest.approx(labels[line["label"]] / len(members))  # also of those without a label
     assert set(Groups().of_map(drawn)["model"]) == set(GOOD[:3])
+
+
+def test_no_two_groups_of_a_map_have_one_colour_and_those_of_other_maps_have_another_shape() -> None:
+    in_model = {"first": range(1, 13), "second": [1, 2, 3, 13, 14, 15], "third": [4, 13, 16]}
+    rows = [(model, group) for model, groups in in_model.items() for group in groups]
+    looks = looks_of(pd.DataFrame(rows, columns=["model", "group"]))
+    assert [looks[group] for group in range(1, 13)] == [(at, at % 4) for at in range(12)]  # as in one map alone
+    for groups in in_model.values():
+        assert len({looks[group][0] for group in groups}) == len(groups)
+    assert len(set(looks.values())) == len(looks)
 
 
 def test_changes_count_the_common_neighbours_and_begin_with_the_texts_that_change_most(drawn) -> None:
@@ -219,6 +233,9 @@ def test_maps_come_one_by_one_are_kept_and_a_broken_model_is_told(state, monkeyp
     shown = [list(frame["model"].unique()) for frame in Map(groups=3).frames(session)]
     assert shown == [["simcse"], ["simcse", "promptbert"], [*GOOD[:3]], [*GOOD[:3]]]
     assert "config.json" in session.failed["broken"]
+    steps = Clusters(state).draw(3, 9999, 42, "", "", "", "", "", "", 0, "demo", [*GOOD[:2]], "")
+    marks = [step[-1] for step in steps if isinstance(step[-1], tuple)]
+    assert [len(mark) for mark in marks] == [1, 5]  # half drawn maps are not taken for whole ones
     monkeypatch.setattr("cse.analysis.maps.embed", None)  # would fail if anything were drawn again
     again = session_of(state, TEXTS[:40], names=GOOD[:3])
     assert set(Map(groups=3).frame(again)["model"]) == set(GOOD[:3])
@@ -291,7 +308,7 @@ def test_numbers_and_dates_of_a_column_are_coloured_in_order_by_fifths() -> None
     assert told(["a", "b"] * 9) is None
 
 
-def test_the_shipped_maps_are_kept_as_if_they_were_drawn() -> None:
+def test_the_shipped_maps_are_kept_as_if_they_were_drawn(monkeypatch) -> None:
     state = open_state(BUNDLED_NAMES, ())
     first = first_maps(state)
     assert first is not None
@@ -300,6 +317,14 @@ def test_the_shipped_maps_are_kept_as_if_they_were_drawn() -> None:
     assert Map().frame(session) is first.frame
     assert session.models == first.models
     assert read_first(state, Map).frame["text"].tolist()[:1200] == state.demo.texts
+    monkeypatch.setattr("cse.analysis.maps.embed", None)  # would fail if anything were drawn again
+    some = open_session(state, models=["simcse", "conpvp"])
+    maps, known = by_models(Map().frame(some)), by_models(first.frame)
+    for name, rows in maps.items():
+        for axis in "xy":  # the scale is that of the models shown
+            assert np.corrcoef(rows[axis], known[name][axis])[0, 1] == pytest.approx(1)
+        assert rows["near"].tolist() == known[name]["near"].tolist()
+        assert rows["same_topic"].iloc[0] == known[name]["same_topic"].iloc[0]
 
 
 def as_rows(text: str) -> list[dict[str, str]]:

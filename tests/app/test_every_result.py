@@ -18,6 +18,7 @@ from cse.app.files import FIGURES, FORMS, as_csv, as_json, as_parquet, as_sheet,
 from cse.app.html import alert
 from cse.app.places.clusters import first_maps
 from cse.app.results import RESULTS
+from cse.app.results.adaptation import Adaptation
 from cse.app.results.groups import Groups, Neighbours
 from cse.app.results.map import Map
 from cse.app.results.scores import Scores
@@ -122,6 +123,17 @@ def test_why_there_is_no_file_is_said_in_the_panel_without_markup() -> None:
     saved, said = file(None, *asked, "sts", "demo", [], "")
     assert saved["file"] == "scores.svg"
     assert said == ""
+
+
+def test_code_is_offered_for_what_programs_can_ask_alone() -> None:
+    offered = {}
+    for kind in (Scores, Adaptation):
+        with gr.Blocks() as page:
+            place_form(open_state(BUNDLED_NAMES, ()), [show.Shown(kind, {}, Linked((), Run(print, [], []), ()))])
+        (form,) = (block for block in page.blocks.values() if getattr(block, "label", "") == "As")
+        offered[kind] = [name for name, _ in form.choices]
+    assert offered[Scores] == [*FORMS]
+    assert offered[Adaptation] == [form for form in FORMS if not form.startswith("Code")]
 
 
 def test_the_shipped_maps_are_saved_in_every_form() -> None:

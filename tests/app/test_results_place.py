@@ -5,6 +5,7 @@ import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from scipy.stats import t
 from typer.testing import CliRunner
 
 import cse
-from cse.app.files import as_latex, as_markdown
+from cse.app.files import WIDTHS, as_json, as_latex, as_markdown, figure
 from cse.app.models.models import Column, columns
 from cse.app.models.naming import title
 from cse.app.results import Similarity
@@ -101,6 +102,7 @@ def test_a_score_is_bold_for_a_paper_only_where_it_is_significantly_better() -> 
     assert "a & \\textbf{60.05} $\\pm$ 0.07 & " in typeset
     assert "Bold: the best of a column, significantly (95 \\% interval of the difference, Welch's)." in typeset
     assert "Italics:" not in typeset
+    assert json.loads(as_json(clear))["corpus"] is None  # they are of no corpus of the page
     single = shown({"sts": board(a=[60.0], c=[50.0])}, "simcse")
     assert "**" not in single.result.sheet(single.frame).to_csv()
 
@@ -113,6 +115,28 @@ def test_a_table_wider_than_the_line_of_a_paper_is_scaled_to_it() -> None:
     assert "\\bottomrule\n\\end{tabular}}\n\\end{table}" in wide
     assert narrow.startswith("% \\usepackage{booktabs}\n")
     assert "resizebox" not in narrow
+
+
+@pytest.mark.parametrize("width", WIDTHS.values())
+def test_the_legend_of_a_saved_figure_is_whole(width) -> None:
+    names = [each for name in BUNDLED_NAMES for each in (name, f"{name} (before)")]
+    found = ask(open_state(BUNDLED_NAMES, ()), Scores, {"models": names})
+    drawing = ElementTree.fromstring(figure(found, "svg", width))
+    ends = {name: float(drawing.get(name).removesuffix("pt")) for name in ("width", "height")}
+    seen = []
+
+    def walk(part, x: float, y: float) -> None:
+        if moved := re.match(r"translate\(([-\d.]+),([-\d.]+)\)", part.get("transform", "")):
+            x, y = x + float(moved[1]), y + float(moved[2])
+        if part.tag.endswith("text") and part.text in map(title, names):
+            seen.append(part.text)
+            assert 8 <= y <= ends["height"]
+            assert 0 <= x <= ends["width"] - 4 * len(part.text)  # points of a letter of 8 points
+        for inner in part:
+            walk(inner, x, y)
+
+    walk(drawing, 0, 0)
+    assert {*seen} == {*map(title, names)}
 
 
 def test_a_paper_is_told_of_which_columns_the_lower_is_better() -> None:

@@ -231,6 +231,7 @@ def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings
         for name in ("Sentence A", "Sentence B"):  # two of the file's own texts, as nobody edited the demo's
             expect(page.get_by_label(name)).not_to_have_value(re.compile("guitar"))
         open_tab(page, "Search")
+        expect(about.locator(".cse-note")).to_be_hidden()  # who goes on has read the facts
         first = page.locator(".cse-examples a:visible").first
         expect(first).not_to_have_text("The orchestra played a slow symphony.")
         expect(page.get_by_label("Query")).to_have_value(

@@ -75,6 +75,7 @@ def test_two_maps_of_one_size_are_drawn_at_once_and_a_broken_model_is_told(page)
         assert boxes[0][side] == pytest.approx(boxes[1][side], abs=0.5)
     assert [each.input_value() for each in page.locator("#maps .cse-pane select").all()] == list(GOOD[:2])
     expect(page.locator("#map")).to_contain_text("damaged")
+    page.locator("#map summary", has_text="continuity").click()
     expect(page.locator("#map .cse-faithful tbody th")).to_have_text([*map(title, GOOD), MARKUP])
 
 

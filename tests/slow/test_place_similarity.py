@@ -50,6 +50,7 @@ def test_a_pair_is_answered_while_it_is_typed_and_the_address_keeps_it(page, url
 
 
 def test_a_list_gives_a_square_for_each_model_and_switches_to_percentiles(page, url):
+    unfold(page, page.get_by_role("button", name="All pairs of a list"))
     box = page.get_by_label("Sentences, one per line")
     box.fill("the cat is eating\na dog\n<b>the sun</b>")
     cells = page.locator("#pairs section").first.locator("td.cse-shade")
@@ -93,8 +94,9 @@ def test_the_words_of_a_pair_are_shown_on_a_press_and_go_with_the_pair_and_a_mod
     expect(page.locator("#similarity tbody th")).to_have_text([name for name in SHOWN if name != "ConPVP"])
     expect(page.locator("#words .cse-words")).to_have_count(0)  # they were also those of a model that is left out
     models = page.locator("#models-panel")
-    models.get_by_label("Add a model").fill("extra")
-    models.get_by_label("Add a model").press("Enter")
+    unfold(page, models.get_by_role("button", name="Add a model"))
+    models.get_by_label("Model", exact=True).fill("extra")
+    models.get_by_label("Model", exact=True).press("Enter")
     models.get_by_role("button", name="Add it").click()
     expect(models.locator("#added")).to_contain_text("extra is in every place")
     expect(page.locator("#similarity tbody tr")).to_have_count(len(SHOWN))

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 from app_models import serving
-from app_pages import NEEDS_BROWSER, STILL, look, open_tab, watched
+from app_pages import NEEDS_BROWSER, STILL, look, open_tab, unfold, watched
 from barriers import COLOURS, violations
 from clients import app_client
 from playwright.sync_api import expect
@@ -150,6 +150,7 @@ def test_the_words_after_training_stand_beside_those_before_in_present_too(opene
 @pytest.mark.parametrize("leave", ["Close the lesson", "Back"])
 def test_places_that_a_lesson_filled_are_again_as_they_were_before_it(opened, leave) -> None:
     page, steps = opened("?tab=similarity&a=One+dog.&b=Two+dogs.&models=simcse,conpvp"), LESSONS["vector"].steps
+    unfold(page, page.get_by_role("button", name="All pairs of a list"))
     fields = [page.get_by_label(label) for label in ("Sentence A", "Sentence B", "Sentences, one per line", "Query")]
     fields[0].fill("No dog.")  # no button
     expect(page).to_have_url(re.compile("a=No"))

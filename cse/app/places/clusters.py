@@ -36,6 +36,9 @@ NOTHING_SELECTED = html.hint("Draw a lasso on a map, type words, or press a grou
 OPENED = "Open the place to draw the maps."
 # Whether an element is seen goes in front of the inputs: what is not seen is computed when it is opened.
 SEEN = "(seen, ...given) => [!!document.querySelector('%s')?.offsetParent, ...given]"
+# Maps of other models are dim from the press on, and not from when the server comes to it.
+WAITS, WAITED = (f"() => {{ document.getElementById('clusters').toggleAttribute('data-waits', {on}); return []; }}"
+                 for on in ("true", "false"))  # fmt: skip
 REJECT = """element.addEventListener('change', event => {
   if (!event.target.matches('[data-reject]')) return;
   const out = [...element.querySelectorAll('[data-reject]:not(:checked)')].map(box => box.dataset.reject);
@@ -74,7 +77,8 @@ class Clusters:
             )
             with one_line_errors():  # a pin has no visible field
                 value = canvas_value(frame, pinned(pin), shown, colour, number, bool(session.waiting), words, only)
-            yield [value, said(status), page_html(answer), *panels(frame, shown), mark]
+            # What is half drawn is drawn on when the same models are chosen again.
+            yield [value, said(status), page_html(answer), *panels(frame, shown), mark[:1] if rest else mark]
             if rest and request is not None and self.newest.replaced(request, number):
                 return
 
@@ -222,8 +226,13 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
     triggers = [groups.change, most.submit, seed.submit, most.blur, seed.blur]  # keys release no slider
     asked = gr.on(triggers, place.newest.ask, None, number, trigger_mode="multiple", **QUICK)
     asked.success(*run, **lane)
-    for event in (top.tab.select, top.changed.change):
-        event(guarded(place.open), [seen, drawn, *run.inputs], outputs, js=SEEN % "#maps", **hidden)  # the last choice
+    # A newer choice of models ends the drawing for an older one.
+    for event, js in ((top.tab.select, None), (top.changed.change, WAITS)):
+        renewed = event(place.newest.ask, None, number, js=js, trigger_mode="multiple", **QUICK)
+        opened_by = renewed.success(
+            guarded(place.open), [seen, drawn, *run.inputs], outputs, js=SEEN % "#maps", **hidden
+        )
+    opened_by.then(None, js=WAITED, **HIDDEN)
     kept = [*values.values(), *shared.values()]
     canvas.select(place.choose, None, [pin, shown, colour, words, only], trigger_mode="always_last", **QUICK)
     shown.change(guarded(place.compare), [shown, *kept], [listed, changes], **hidden)
@@ -276,7 +285,7 @@ def first_maps(state: AppState) -> Answer | None:
     first = read_first(state, Map)
     if first is not None:
         first.frame["near"] = [positions.tolist() for positions in first.frame["near"]]
-        state.frames.put(Map().cache_key(open_session(state)), (first.frame, dict(first.models), first.notes))
+        Map().keep(open_session(state), first.frame, first.models, first.notes)
     return first
 
 

@@ -109,7 +109,9 @@ def on_page(line: str) -> str:
     """Return a line of the command with the fields of the page in place of its option and key."""
     for label, word in PURPOSES:
         line = line.replace(f"`--for {word}` takes it", f"to take it, adapt again with “What for: {label}”")
-    return re.sub(r"(?<=[ (])-(?=\d)", "\N{MINUS SIGN}", line.replace("Ctrl-C", "Stop"))
+    for word, there in {"Ctrl-C": "Stop", "eep your model": "eep the start"}.items():
+        line = line.replace(word, there)
+    return re.sub(r"(?<=[ (])-(?=\d)", "\N{MINUS SIGN}", line)
 
 
 def scores_of(stages: Mapping[str, Any], result: str, judged: str | None, verdict: str) -> pd.DataFrame:

@@ -25,8 +25,8 @@ HUES = {"light": LIGHT, "dark": DARK}
 class Colouring(NamedTuple):
     """The names of its entries and the (N,) number `of` each text's; `missing` is the entry of texts without a cell.
 
-    The entries of an `ordered` one have tints, from least to most; those of another one hues and shapes, those of
-    groups in `rounds` through the hues, and other entries beyond the hues are grey.
+    The entries of an `ordered` one have tints, from least to most; those of another one hues and shapes, by the numbers
+    of `marks` if it has any. Other entries beyond the hues are grey.
     """
 
     title: str
@@ -34,14 +34,13 @@ class Colouring(NamedTuple):
     of: np.ndarray
     missing: int = -1
     ordered: bool = False
-    rounds: bool = False
+    marks: Sequence[tuple[int, int]] = ()
 
     def looks(self, scheme: str = "light") -> list[tuple[str, str]]:
         """Return the colour of each entry in a colour scheme, and its shape."""
         hues = HUES[scheme]
-        if self.rounds:
-            numbers = map(look_of, range(1, len(self.names) + 1))
-            return [(hues[hue], SHAPES[shape]) for hue, shape in numbers]
+        if self.marks:
+            return [(hues[hue], SHAPES[shape]) for hue, shape in self.marks]
         last, made = len(self.names) - (2 if self.missing > 0 else 1), []
         for entry in range(len(self.names)):
             known = entry != self.missing
@@ -139,7 +138,7 @@ def by_group(frame: pd.DataFrame) -> Colouring:
     """Return the colouring of a map's table by its groups, whose numbers differ from map to map."""
     names = frame.groupby("group")["name"].first()
     known = [names.get(number, "") for number in range(1, names.index.max() + 1)]
-    return Colouring("Group", known, NONE, rounds=True)
+    return Colouring("Group", known, NONE, marks=[*looks_of(frame).values()])
 
 
 def by_disagreement(most: int, lost: np.ndarray = NONE) -> Colouring:
@@ -148,7 +147,19 @@ def by_disagreement(most: int, lost: np.ndarray = NONE) -> Colouring:
     return Colouring("Disagreement", names, (lost * most).round().astype(int), ordered=True)
 
 
-def look_of(group: int) -> tuple[int, int]:
-    """Return the numbers of the hue and of the shape of a group, counted from 1."""
-    again, hue = divmod(group - 1, len(LIGHT))
-    return hue, (group - 1 + again) % len(SHAPES)
+def looks_of(frame: pd.DataFrame) -> dict[int, tuple[int, int]]:
+    """Return the numbers of the hue and of the shape of each group of a map's table, counted from 1.
+
+    No two groups of a model have one hue while there are others; groups of different models that share one have
+    different shapes.
+    """
+    models = frame.groupby("group")["model"].agg(set)
+    looks: dict[int, tuple[int, int]] = {}
+    for group in range(1, int(models.index.max()) + 1):
+        beside = models.get(group, set())
+        taken = {hue for other, (hue, _) in looks.items() if beside & models.get(other, set())}
+        turns = [(group - 1 + step) % len(LIGHT) for step in range(len(LIGHT))]
+        hue = next((hue for hue in turns if hue not in taken), turns[0])
+        again = sum(known == hue for known, _ in looks.values())
+        looks[group] = hue, (hue + again) % len(SHAPES)
+    return looks

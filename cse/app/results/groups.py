@@ -11,7 +11,7 @@ import pandas as pd
 from cse.app.html import DARK, LIGHT
 from cse.app.models.naming import title
 from cse.app.result import Result, by_models, choice, fields_of, further_columns, percent, records, whole
-from cse.app.results.colourings import look_of
+from cse.app.results.colourings import looks_of
 from cse.app.results.map import GROUPS, MAX_GROUPS, MAX_POINTS, MIN_POINTS, Map, near_of, pair_of
 from cse.app.results.map import OWN_COLUMNS as MAP_COLUMNS
 from cse.app.validation import one_of
@@ -61,7 +61,7 @@ class Groups(Result):
                 continue
             others = {other: there for other, there in models.items() if other != name}
             for group, members in rows.groupby("group"):
-                label, share = majority(members["label"].dropna()) or (None, None)
+                label, share = majority(members["label"].fillna("").tolist()) or (None, None)
                 ranked = members.sort_values("typicality", ascending=False, kind="stable")
                 typical, odd = ranked.head(MAX_TEXTS), ranked.iloc[MAX_TEXTS:].tail(MAX_TEXTS)[::-1]
                 lines.append({
@@ -71,7 +71,9 @@ class Groups(Result):
                     "elsewhere": {other: elsewhere(there.loc[members.index]) for other, there in others.items()},
                     "typical_texts": typical["text"].tolist(), "odd_texts": odd["text"].tolist(),
                 })  # fmt: skip
-        return pd.DataFrame(lines)
+        groups = pd.DataFrame(lines)
+        groups.attrs["looks"] = looks_of(drawn)
+        return groups
 
     def says(self, frame: pd.DataFrame) -> str:
         kept = [
@@ -93,7 +95,7 @@ class Groups(Result):
         model, shown = next(iter(by_models(frame).items()))
         groups = []
         for line in shown.to_dict("records"):
-            hue, sign = look_of(line["group"])
+            hue, sign = frame.attrs["looks"][line["group"]]
             groups.append({**line, "light": LIGHT[hue], "dark": DARK[hue], "sign": SIGNS[sign]})
         return {"model": model, "shown": groups}
 

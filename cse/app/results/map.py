@@ -35,9 +35,10 @@ SIDE, LETTER = 220, 7.5  # points of a map in a figure of 160 mm, and of the let
 WIDTH, HEIGHT = 0.62, 1.2  # of a letter and of a line, as shares of their size
 UPPER, OFFSETS = 0.1, (0, -1, 1, -2, 2)  # places of names, as in static/map.js
 FEW, MARGIN = 20, 1.96  # texts of which too little follows about neighbours; standard errors in half of a 95 % interval
+SCORES = ("trustworthiness", "continuity", "same_topic")  # of a map
 OWN_COLUMNS = (
     "model", "position", "row", "text", "label", "group", "name", "words", "x", "y", "near", "lost", "typicality",
-    "disagreement", "trustworthiness", "continuity", "same_topic",
+    "disagreement", *SCORES,
 )  # fmt: skip
 TEXT_COLUMNS = ["position", "row", "text", "label"]  # of these
 
@@ -149,6 +150,21 @@ class Map(Result):
             session.state.frames.put(self.cache_key(session), (frame, dict(session.models), tuple(session.notes)))
         yield frame
 
+    def keep(self, session: Session, frame: pd.DataFrame, models: Mapping[str, str], notes: tuple[str, ...]) -> None:
+        """Keep a table of the session's models, which have these fingerprints, and its maps, as if they were drawn."""
+        from cse.analysis.votes import texts_digest
+
+        session.state.frames.put(self.cache_key(session), (frame, dict(models), notes))
+        opened = {column.name: (column.opened_by, models[column.name]) for column in session.columns}
+        maps = by_models(frame)
+        first, one = next(iter(maps.items()))
+        digest = texts_digest(one["text"])
+        for name, rows in maps.items():
+            scores = (plain(rows[score].iloc[0]) for score in SCORES)
+            xy, near = rows[["x", "y"]].to_numpy(np.float64) - 0.5, near_of(rows).astype(np.int32)
+            made = ModelMap(xy, near, rows["lost"].to_numpy(np.float32), *scores)
+            session.state.maps.put((opened[name], opened[first], digest, self.seed), made)
+
     def cache_key(self, session: Session) -> tuple[Hashable, ...]:
         """Return the key of the table among those of other corpora, models and values, that of the corpus first."""
         columns = tuple((column.name, column.opened_by) for column in session.columns)
@@ -207,7 +223,7 @@ class Map(Result):
     def says(self, frame: pd.DataFrame) -> str:
         fitted = frame.attrs.get("fitted", ())  # whose neighbours are too good here
         shares = {name: rows["same_topic"].iloc[0] for name, rows in by_models(frame).items() if name not in fitted}
-        moved = moved_by_training("label neighbours of all texts", shares, lambda share: f"{100 * share:.1f}")
+        moved = moved_by_training("label neighbours of all texts", shares, lambda share: f"{100 * share:.1f} %")
         return f"{moved} {neighbourhoods(disagreements(frame))}".strip()
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
@@ -461,9 +477,9 @@ def map_json(rows: pd.DataFrame) -> dict[str, Any]:
     labels: list[list[Any] | None] = [None] * count
     for group, members in rows.groupby("group"):
         words[group - 1] = members["words"].iloc[0].split()
-        named = None if members["label"].isna().all() else majority(members["label"])
+        named = majority(members["label"].fillna("").tolist())
         labels[group - 1] = list(named) if named else None
-    scores = {name: plain(rows[name].iloc[0]) for name in ("trustworthiness", "continuity", "same_topic")}
+    scores = {name: plain(rows[name].iloc[0]) for name in SCORES}
     return {
         "xy": rows[["x", "y"]].to_numpy().tolist(), "near": near_of(rows).tolist(), "lost": rows["lost"].tolist(),
         **scores, "groups": {"of": groups.tolist(), "words": words, "labels": labels},

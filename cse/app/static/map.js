@@ -402,6 +402,7 @@ function update() {
   const value = props.value || {}, texts = JSON.stringify(value.texts);
   if ((value.request || 0) < newest) return;  // of an older request; answers may overtake each other
   newest = value.request || 0;
+  document.getElementById('clusters')?.removeAttribute('data-waits');
   if (!value.maps) {
     [drawnTexts, parts, panes] = [null, {}, []];
     root.replaceChildren();

@@ -177,7 +177,9 @@ window.addEventListener('popstate', () => {
 });
 document.addEventListener('click', event => {
   const tab = event.target.closest?.('[role="tab"]');
-  if (tab) cse.pressed = cse.wanted = tab.id;
+  if (!tab) return;
+  cse.pressed = cse.wanted = tab.id;
+  if (event.isTrusted) document.querySelector('.cse-overview')?.classList.add('cse-brief');  // who goes on has read it
 }, true);
 document.addEventListener('click', event => {
   const pressed = selector => event.target.closest?.(selector);

@@ -69,8 +69,8 @@ class Rules:
         """The bounds in words."""
         kept = "until it stops" if self.kept > 24 * HOUR else f"for {self.kept / HOUR:.0f} hours after their last use"
         return (
-            f"Up to {self.texts:,} texts and {self.minutes} minutes a run, one run at a time. The server keeps your "
-            f"newest {self.runs} runs {kept}: download what you want to keep."
+            f"At least {MIN_TEXTS} different texts, at most {self.texts:,} texts and {self.minutes} minutes; one run "
+            f"at a time. The server keeps your newest {self.runs} runs {kept}: download what you want to keep."
         )
 
 
