@@ -26,6 +26,7 @@ CONTRACTED = frozenset(  # the halves of "couldn't" and its kind, but not of "wo
 )
 ALIKE = 1 / 3  # share of the texts of two groups that both have, from which on they are one: half of equally large ones
 MAX_SHARE, MIN_TEXTS = 0.1, 20  # share of texts that may have a word of a name; of fewer texts any share is large
+MARKING = 3  # from so many times its share of all texts on a word marks a group, however many texts have it
 GREETING = regex.compile(
     r"^\s*(?:dear|hi|hello|hey|good (?:morning|afternoon|evening)|hallo|liebe[rs]?|sehr geehrte[rns]?|guten tag|bonjour"
     r"|ch[eè]re?|madame|monsieur|hola|buenos d[ií]as|estimad[oa]s?|ciao|gentile|ol[aá]|beste)\b[^\n,!:]{0,40}[,!:\n]",
@@ -91,7 +92,7 @@ def class_words(counts: Any, vocabulary: np.ndarray, groups: np.ndarray, most: i
 
 
 class Names(NamedTuple):
-    """The `scores` of each group's words, best first, and the words `left_out`, those that most texts have first."""
+    """The `scores` of each group's words, best first, and the boilerplate `left_out`, what most texts have first."""
 
     scores: list[list[tuple[str, float]]]
     left_out: list[str]
@@ -107,7 +108,8 @@ class Names(NamedTuple):
             return []
         quoted = ", ".join(f"“{word}”" for word in self.left_out[:most])
         more = f" and {len(self.left_out) - most} more" if len(self.left_out) > most else ""
-        return [f"Words of more than a tenth of the texts, which name only a group without others: {quoted}{more}."]
+        what = "Words of more than a tenth of the texts that mark no group"
+        return [f"{what}; they name a group only if it has no others: {quoted}{more}."]
 
 
 def group_names(
@@ -117,7 +119,8 @@ def group_names(
     `vectors` (N, d) and what encodes words like them, the `telling_words` of more.
 
     Greetings, sign-offs and the names beside them are not read, nor are words with digits. Words that more than a tenth
-    of the texts have are boilerplate and left out, unless a group has no others.
+    of the texts have are boilerplate and left out, unless a group has no others, or they mark one: `MARKING` times the
+    share of all texts has them there.
     """
     bodies = (SIGN_OFF.sub("", GREETING.sub("", text)) for text in texts)
     counts, vocabulary = word_counts([body if body.strip() else text for body, text in zip(bodies, texts, strict=True)])
@@ -126,6 +129,8 @@ def group_names(
     shares = np.asarray((counts > 0).mean(axis=0)).ravel()
     named = np.array([not any(sign.isdigit() for sign in word) for word in vocabulary])
     many = named & (shares > MAX_SHARE) & (len(texts) >= MIN_TEXTS)
+    of_group = np.stack([np.asarray((counts[groups == group] > 0).mean(axis=0)).ravel() for group in np.unique(groups)])
+    many &= of_group.max(axis=0) < MARKING * shares
     columns = np.flatnonzero(named & ~many)
     common = np.flatnonzero(many)
     candidates = CANDIDATE_WORDS if encode else most

@@ -84,6 +84,17 @@ def test_names_have_no_boilerplate_numbers_or_names_of_sign_offs():
     assert names.left_out == ["ticket", "account"]
 
 
+def test_a_word_of_many_texts_that_marks_a_group_is_no_boilerplate():
+    texts, topics = [], ("printer", "invoice", "password", "delivery", "crash")
+    for topic in topics:  # a fifth of the texts each; the tails stand in all groups
+        texts += [f"The {topic} again, {'urgent please' if row % 2 else 'since yesterday'}" for row in range(12)]
+    texts[::13] = [f"{text} advance" for text in texts[::13]]  # one text of each group
+    names = group_names(texts, np.repeat(np.arange(5), 12), 4)
+    assert [words[0] for words in names.words] == [*topics]
+    assert {"urgent", "yesterday"} <= set(names.left_out)
+    assert not {*topics, "advance"} & set(names.left_out)
+
+
 def test_names_are_words_that_mean_what_the_group_does_in_one_form_each():
     texts = ["took hotels", "took hotel", "took hotel", "asked doctor", "asked doctors", "asked nurse"]
     groups = np.array([0, 0, 0, 1, 1, 1])

@@ -98,7 +98,9 @@ def test_the_dial_has_the_candidates_that_differ_in_it_alone_and_stands_at_the_c
     assert points["grouping_gain"].tolist() == [-1.0, 1.0, 2.5]
     assert at_dial(points, 0.2)["candidate"] == "projection 0.25"
     said = "Dial -0.25: grouping -1.0 (-1.5 to -0.5), finding +0.9 (+0.4 to +1.4), in points over the start."
-    assert dial_sentence(points, -0.25).startswith(said.replace("-", MINUS))
+    assert dial_sentence(points, -0.25) == said.replace("-", MINUS)
+    worse = points.assign(finding_gain=[-2.0, 0.2, -0.8])  # a place of the dial for finding that finds less
+    assert dial_sentence(worse, -0.25).endswith("in points over the start. Finding is best at dial 0.")
     (spec,) = Adaptation(-0.25).charts(frame)
     values = {(row["axis"], row["dial"]): row["gain"] for row in spec["data"]["values"]}
     assert values == {(axis, float(dial)): gains[place] for dial, gains in GAINS.items()

@@ -175,5 +175,10 @@ def dial_sentence(points: pd.DataFrame, dial: float) -> str:
         for axis in choice.AXES if axis in points
     ]  # fmt: skip
     kind = "chosen" if points["chosen"].any() else "offered"
-    own = f" This is the model that was {kind}." if row["chosen"] or row["judged"] else ""
-    return f"Dial {printed('%g', row['dial'])}: {', '.join(gains)}, in points over the start.{own}"
+    said = f" This is the model that was {kind}." if row["chosen"] or row["judged"] else ""
+    towards = choice.FINDING if row["dial"] < 0 else choice.GROUPING if row["dial"] > 0 else ""
+    if f"{towards}_gain" in points:
+        best = points.loc[points[f"{towards}_gain"].idxmax()]
+        if best[f"{towards}_gain"] > row[f"{towards}_gain"]:
+            said = f" {towards.capitalize()} is best at dial {printed('%g', best['dial'])}.{said}"
+    return f"Dial {printed('%g', row['dial'])}: {', '.join(gains)}, in points over the start.{said}"
