@@ -20,7 +20,7 @@ from cse.app.corpus.own import GONE, Encoding, OwnCorpus
 from cse.app.corpus.reading import MOST_UNPACKED, file_corpus, preview
 from cse.app.results.search import Search
 from cse.app.state import AppState, choices_of, chosen_corpus, open_state, reference_corpus
-from cse.app.top import corpus_table, encode_by, put_texts
+from cse.app.top import corpus_table, encode_by, overview, put_texts
 
 
 @pytest.fixture(scope="module")
@@ -180,4 +180,13 @@ def test_a_file_is_read_by_the_chosen_models_and_by_another_once_it_is_chosen(st
     assert [column.name for column in own.encodings] == ["promptbert", "simcse"]
     said = put_texts(state, str(tmp_path / "pets.csv"), "", "body", "kind", ["elsewhere"], KEY)[0]
     assert "The models" in said
+    state.own_corpora.remove(KEY)
+
+
+def test_an_adaptation_is_offered_for_texts_that_are_enough_alone(state):
+    for different, offered in ((319, False), (320, True)):
+        texts = [f"ticket {number}" for number in range(different)]
+        put_texts(state, None, "\n".join([*texts, *texts]), None, None, [], KEY)
+        note = overview(state, KEY, state.own_corpora.corpus(KEY))
+        assert ("adapt a model to it" in note) is offered
     state.own_corpora.remove(KEY)
