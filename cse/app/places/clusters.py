@@ -226,13 +226,14 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
     triggers = [groups.change, most.submit, seed.submit, most.blur, seed.blur]  # keys release no slider
     asked = gr.on(triggers, place.newest.ask, None, number, trigger_mode="multiple", **QUICK)
     asked.success(*run, **lane)
-    # A newer choice of models ends the drawing for an older one.
-    for event, js in ((top.tab.select, None), (top.changed.change, WAITS)):
-        renewed = event(place.newest.ask, None, number, js=js, trigger_mode="multiple", **QUICK)
-        opened_by = renewed.success(
-            guarded(place.open), [seen, drawn, *run.inputs], outputs, js=SEEN % "#maps", **hidden
-        )
-    opened_by.then(None, js=WAITED, **HIDDEN)
+
+    def renew(event: Any, js: str | None = None) -> Any:
+        """Draw the maps for the last choice, which ends the drawing for an older one."""
+        asked = event(place.newest.ask, None, number, js=js, trigger_mode="multiple", **QUICK)
+        return asked.success(guarded(place.open), [seen, drawn, *run.inputs], outputs, js=SEEN % "#maps", **hidden)
+
+    renew(top.tab.select)
+    renew(top.changed.change, WAITS).then(None, js=WAITED, **HIDDEN)
     kept = [*values.values(), *shared.values()]
     canvas.select(place.choose, None, [pin, shown, colour, words, only], trigger_mode="always_last", **QUICK)
     shown.change(guarded(place.compare), [shown, *kept], [listed, changes], **hidden)

@@ -109,7 +109,9 @@ def on_page(line: str) -> str:
     """Return a line of the command with the fields of the page in place of its option and key."""
     for label, word in PURPOSES:
         line = line.replace(f"`--for {word}` takes it", f"to take it, adapt again with “What for: {label}”")
-    for word, there in {"Ctrl-C": "Stop", "eep your model": "eep the start"}.items():
+    # "Your model" is the name of the place, and the start is a field of it.
+    words = {"Ctrl-C": "Stop", "Keep your model": "Keep the start", "keep your model": "keep the start"}
+    for word, there in words.items():
         line = line.replace(word, there)
     return re.sub(r"(?<=[ (])-(?=\d)", "\N{MINUS SIGN}", line)
 

@@ -150,8 +150,8 @@ def by_disagreement(most: int, lost: np.ndarray = NONE) -> Colouring:
 def looks_of(frame: pd.DataFrame) -> dict[int, tuple[int, int]]:
     """Return the numbers of the hue and of the shape of each group of a map's table, counted from 1.
 
-    No two groups of a model have one hue while there are others; groups of different models that share one have
-    different shapes.
+    No two groups of a model have one hue while there are others; groups that share one have other shapes while there
+    are others.
     """
     models = frame.groupby("group")["model"].agg(set)
     looks: dict[int, tuple[int, int]] = {}
