@@ -199,7 +199,7 @@ def values_sent(answer: Answer) -> dict[str, Any]:
     if not answer.result.public:
         raise ValueError("No code repeats this result, which only your page has; save it as CSV or JSON instead.")
     corpus = {"corpus": answer.corpus, "key": ""} if answer.result.reads_corpus else {}
-    return {**answer.result.inputs(), **corpus, "models": list(answer.models)}
+    return {**answer.result.inputs(), **corpus, "models": list(answer.models or answer.asked)}
 
 
 def python_code(answer: Answer, address: str) -> str:

@@ -110,7 +110,7 @@ TAKES: dict[str, Callable[[Any], Any]] = {
     "max": lambda values: float(values.max()),
     "mean": lambda values: float(values.mean()),
     "sum": lambda values: float(values.sum()),
-    "joined": lambda values: "  ".join(map(str, values)),
+    "joined": lambda values: " · ".join(map(str, values)),
 }
 
 

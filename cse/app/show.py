@@ -49,10 +49,10 @@ OVERTAKEN = "overtaken"  # begins the mark of no choice
 class Answer:
     """A result's table with what it came from.
 
-    `models` are the fingerprints of those that answered, `failed` the reasons of those that did not; of these the
-    `waiting` will answer, as will those that are still `reading` the corpus and were not asked. `corpus` is its key,
-    `corpus_label` and `reference` are names of corpora; `own` says that the corpus is the visitor's, whose texts a
-    program has to send.
+    `models` are the fingerprints of those that were `asked` and answered, `failed` the reasons of the others, of which
+    the `waiting` will answer, as will those that are still `reading` the corpus and were not asked. `corpus` is
+    its key, `corpus_label` and `reference` are names of corpora; `own` says that the corpus is the visitor's, whose
+    texts a program has to send.
     """
 
     result: Result
@@ -68,6 +68,7 @@ class Answer:
     own: bool = False
     added: tuple[str, ...] = ()
     seeds: dict[str, int] = field(default_factory=dict)
+    asked: tuple[str, ...] = ()
     version: str = cse.__version__
 
     def json(self) -> Any:
@@ -85,6 +86,7 @@ def answer(result: Result, session: Session) -> Answer:
         session.corpus.key, session.name_of(session.corpus),
         session.name_of(session.reference) if result.reads_corpus else "", session.corpus.key == "own", session.added,
         {name: seed for name, seed in seeds.items() if seed is not None},
+        tuple(column.name for column in session.columns),
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from scipy.stats import t
 from typer.testing import CliRunner
 
 import cse
-from cse.app.files import WIDTHS, as_json, as_latex, as_markdown, figure
+from cse.app.files import WIDTHS, as_json, as_latex, as_markdown, figure, python_code
 from cse.app.models.models import Column, columns
 from cse.app.models.naming import title
 from cse.app.results import Similarity
@@ -136,6 +136,7 @@ def test_the_legend_of_a_saved_figure_is_whole(width) -> None:
             walk(inner, x, y)
 
     walk(drawing, 0, 0)
+    names.remove("simcse (before)")  # "Untrained (mean)" has its numbers
     assert {*seen} == {*map(title, names)}
 
 
@@ -278,17 +279,20 @@ def test_a_model_before_training_is_in_every_place_the_one_that_was_scored() -> 
     assert found.frame["learned"].tolist() == [0] * len(before)
 
 
-def test_a_start_with_the_numbers_of_the_best_has_its_mark() -> None:
-    opened, twins = open_state(BUNDLED_NAMES, ()), ["simcse (before)", "untrained (mean)"]
-    beside = ask(opened, Scores, {"models": ["simcse", "simcse (before)"]})
-    start, reading = (beside.frame[beside.frame["model"] == name].set_index("column") for name in twins)
-    assert start["value"].equals(reading["value"])
-    assert start["mark"].tolist() == reading["mark"].tolist()
-    assert set(start["mark"]) == {"", "best"}
-    within = ask(opened, Scores, {"models": ["simcse"]})  # the start is a line of the sheet alone
-    for found in (beside, within):
-        lines = found.result.sheet(found.frame).set_index("model")
-        assert lines.loc["SimCSE before training"].tolist() == lines.loc["Untrained (mean)"].tolist()
+def test_a_start_that_is_an_untrained_reading_stands_once() -> None:
+    chosen = ["simcse", "simcse (before)", "promptbert", "promptbert (before)"]
+    found = ask(open_state(BUNDLED_NAMES, ()), Scores, {"models": chosen})
+    assert {"promptbert (before)", "untrained (mean)"} <= set(found.frame["model"])
+    assert "simcse (before)" not in set(found.frame["model"])
+    simcse, reading = (found.frame[found.frame["model"] == name] for name in ("simcse", "untrained (mean)"))
+    assert simcse["before"].tolist() == reading["value"].tolist()
+    assert found.notes == ()  # it has scores
+    lines = set(found.result.sheet(found.frame)["model"])
+    assert {"PromptBERT before training", "Untrained (mean)"} <= lines
+    assert "SimCSE before training" not in lines
+    assert "Numbers: Spearman × 100." in found.result.facts(found.frame)
+    sent = re.search(r"models=(\[.*?\])", python_code(found, "http://x/"))[1]
+    assert {*json.loads(sent.replace("'", '"'))} == {*chosen}
 
 
 # -- the labels of the corpus ----------------------------------------------------------------------------------------

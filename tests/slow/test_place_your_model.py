@@ -115,6 +115,7 @@ def test_votes_by_keys_end_in_a_verdict_that_a_reload_keeps_and_the_owner_alone_
 
 def vote(page):
     """A refusal, votes by keys, and their verdict."""
+    unfold(page, page.get_by_role("button", name="Which one do you prefer?"))
     for label, name in (("First model", "DCPCSE"), ("Second model", "DCPCSE")):
         page.get_by_label(label).click()
         page.get_by_role("option", name=name).last.click()  # the list of the field before may still fade

@@ -231,7 +231,7 @@ class Models:
         for done, column in enumerate(asked):
             if client_left():
                 raise ClientLeft
-            report(done, len(asked), title(column.name))
+            report(done, len(asked), f"asking {title(column.name)}")
             try:
                 with self._lock:
                     lock = self._locks.setdefault(column.opened_by, RLock())

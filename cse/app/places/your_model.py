@@ -342,8 +342,8 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
             fetch = gr.Button("Download (.zip)", scale=0, min_width=170, elem_classes="cse-submit")
         opens = gr.HTML("", apply_default_css=False, elem_id="opened-by")
         command = gr.HTML("", apply_default_css=False, elem_id="repeating")
-    heading("Which one do you prefer? Twenty blind votes")
-    votes = votes_part(state, top)
+    with gr.Accordion("Which one do you prefer? Twenty blind votes", open=False, elem_id="votes") as fold:
+        votes = votes_part(state, top)
     fetched = gr.DownloadButton("Model", visible="hidden", elem_id="fetched-model")
     mark, timer = gr.State(()), gr.Timer(TICK, active=False)
     outputs = [
@@ -371,6 +371,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     fetch.click(trainer.archive, [top.key, which], fetched, **LANE).success(None, js=FETCH, **HIDDEN)
     known = top.opened.then(trainer.draw, [top.key, gr.State(()), top.models], outputs, **LANE)
     known.then(*votes.reopened, **QUICK)
+    known.then(lambda key: gr.update(open=state.ballots.get(key) is not None), top.key, fold, **QUICK)
     if visitors != owner:
         top.opened.then(trainer.permitted, None, [refusal, work, minutes, promise], **QUICK)
     judged: dict[str, Any] = {"first": votes.first, "second": votes.second, "corpus": top.corpus, "key": top.key}

@@ -106,7 +106,11 @@ class Adaptation(Result):
 
 
 def on_page(line: str) -> str:
-    """Return a line of the command with the fields of the page in place of its option and key."""
+    """Return a line of the command with the fields of the page in place of its option and key.
+
+    The first candidate that is offered is on the page, those of other purposes are not.
+    """
+    line = re.sub(r"`--for \w+` takes it", "it stands below, to judge and to take", line, count=1)
     for label, word in PURPOSES:
         line = line.replace(f"`--for {word}` takes it", f"to take it, adapt again with “What for: {label}”")
     # "Your model" is the name of the place, and the start is a field of it.

@@ -129,7 +129,7 @@ class Map(Result):
 
         frame, count = pd.DataFrame(), len(session.columns)
         for number, column in enumerate(session.columns):
-            session.report(number, count, title(column.name))
+            session.report(number, count, f"drawing {title(column.name)}")
             answer = session.each(read, [column]).get(column.name)
             if answer is not None:  # drawn outside of the model's turn, for which other visitors wait
                 model, vectors = answer
@@ -224,7 +224,8 @@ class Map(Result):
         fitted = frame.attrs.get("fitted", ())  # whose neighbours are too good here
         shares = {name: rows["same_topic"].iloc[0] for name, rows in by_models(frame).items() if name not in fitted}
         moved = moved_by_training("label neighbours of all texts", shares, lambda share: f"{100 * share:.1f} %")
-        return f"{moved} {neighbourhoods(disagreements(frame))}".strip()
+        several = frame["model"].nunique() > 2  # what two have in common stands in Changes
+        return f"{moved} {neighbourhoods(disagreements(frame)) if several else ''}".strip()
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         terms = {"same_topic": "label neighbours", "trustworthiness": "trustworthiness", "continuity": "continuity"}
@@ -375,7 +376,9 @@ def table(
             continuity=made.continuity, same_topic=made.same_topic,
         )[list(OWN_COLUMNS)].join(texts.drop(columns=TEXT_COLUMNS)))  # fmt: skip
     notes = word_notes(texts["text"].tolist(), (word for group in marking for word in group))
-    return pd.concat(parts, ignore_index=True), [*notes, *next(iter(drawn.values()))[-1].notes(WORDS)]
+    names, *further = (names for *_, names in drawn.values())
+    left_out = [word for word in names.left_out if all(word in each.left_out for each in further)]
+    return pd.concat(parts, ignore_index=True), [*notes, *names._replace(left_out=left_out).notes(WORDS)]
 
 
 def titles_of(marking: Sequence[Sequence[str]]) -> list[str]:

@@ -116,12 +116,10 @@ class Scores(Result):
                     of_column.append({"model": start, **told, "value": told["before"], "trained": 0, **alone})
             rows += sorted(of_column, key=lambda row: ranks[row["model"]])
         frame = pd.DataFrame([row for row in rows if row["value"] is not None])
-        if len(frame):
-            begun = frame["model"].str.endswith(BEFORE)
-            frame.loc[begun, "mark"] = marks_of_equals(frame[begun], frame)
         unknown = [column.name for column in session.columns if column.name.endswith(BEFORE)]
         if unknown := [name for name in unknown if name not in set(frame["model"])]:
             session.notes.append(f"No scores of {listed(unknown)} on this task.")
+        frame = frame[~frame["model"].isin(repeated(frame))].reset_index(drop=True)
         frame.attrs = {"about": board.task.summary, "protocol": " ".join(protocol_lines(board)),
                        "command": as_called(board.results.command)}  # fmt: skip
         return frame
@@ -189,11 +187,11 @@ class Scores(Result):
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
         starts = frame[frame["before"].notna()]
-        starts = starts.assign(model=starts["model"] + BEFORE, value=starts["before"], deviation=None)
-        starts = starts.assign(mark=marks_of_equals(starts, frame))
+        starts = starts.assign(model=starts["model"] + BEFORE, value=starts["before"], deviation=None, mark="")
         starts = starts[~starts["model"].isin(frame["model"])]  # which has a line of its own on the page
         order = dict.fromkeys(name for model in frame["model"].unique() for name in (model, f"{model}{BEFORE}"))
         frame, cells = pd.concat([frame, starts], ignore_index=True), []
+        frame = frame[~frame["model"].isin(repeated(frame))]
         for row in frame.to_dict("records"):
             value = f"{row['value']:.3f}" if abs(row["value"]) < SMALL else f"{row['value']:.2f}"
             spread = printed_deviation(row["deviation"])
@@ -210,13 +208,16 @@ class Scores(Result):
         tied = (
             ["≈: not significantly different from the best of the column."] if (frame["mark"] == "alike").any() else []
         )
-        return [frame.attrs["about"], frame.attrs["protocol"], *tied, START]
+        scales = ", ".join(dict.fromkeys(filter(None, (frame["measure"] + " " + frame["unit"]).str.strip())))
+        scale = [f"Numbers: {scales}."] if scales else []
+        return [frame.attrs["about"], *scale, frame.attrs["protocol"], *tied, START]
 
 
-def marks_of_equals(starts: pd.DataFrame, frame: pd.DataFrame) -> list[str]:
-    """Return the marks of models before training, which no verdict reads: those of equal values of their columns."""
-    marks = {(row.column, row.value): row.mark for row in frame[frame["mark"] != ""].itertuples()}
-    return [marks.get(pair, "") for pair in zip(starts["column"], starts["value"], strict=True)]
+def repeated(frame: pd.DataFrame) -> list[str]:
+    """Return the models before training that a reading of the untrained backbone beside them is, number for number."""
+    scores = {name: dict(zip(rows["column"], rows["value"], strict=True)) for name, rows in by_models(frame).items()}
+    readings = [scores[name] for name in frame.loc[frame["untrained"] != "", "model"].unique()]
+    return [name for name, own in scores.items() if name.endswith(BEFORE) and own in readings]
 
 
 def charted(frame: pd.DataFrame) -> pd.DataFrame:
