@@ -70,8 +70,7 @@ class Rules:
         kept = "until it stops" if self.kept > 24 * HOUR else f"for {self.kept / HOUR:.0f} hours after their last use"
         return (
             f"An adaptation needs {MIN_TEXTS} different texts. A run takes up to {self.texts:,} texts and "
-            f"{self.minutes} minutes, one at a time. The server keeps your newest {self.runs} runs {kept}: download "
-            f"what you need."
+            f"{self.minutes} minutes, one at a time; the server keeps your newest {self.runs} {kept}."
         )
 
 
