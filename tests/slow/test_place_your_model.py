@@ -72,6 +72,7 @@ def test_an_adaptation_gives_one_verdict_a_dial_and_a_model_beside_its_start(
         models = page.locator("#models-panel")
         unfold(page, models.get_by_role("button", name="Add a model"))
         models.locator("input[type=file]").set_input_files(packed)
+        expect(models.locator("#add-model")).to_contain_text("mine")
         models.get_by_role("button", name="Add it").click()
         expect(models.get_by_text("mine is in every place.")).to_be_visible()
         page.goto(f"{url}?tab=similarity&models=mine")
