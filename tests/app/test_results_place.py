@@ -286,7 +286,7 @@ def test_a_start_that_is_an_untrained_reading_stands_once() -> None:
     assert "simcse (before)" not in set(found.frame["model"])
     simcse, reading = (found.frame[found.frame["model"] == name] for name in ("simcse", "untrained (mean)"))
     assert simcse["before"].tolist() == reading["value"].tolist()
-    assert found.notes == ()  # it has scores
+    assert found.notes == ("SimCSE before training is Untrained (mean), whose row it has.",)
     lines = set(found.result.sheet(found.frame)["model"])
     assert {"PromptBERT before training", "Untrained (mean)"} <= lines
     assert "SimCSE before training" not in lines

@@ -119,7 +119,9 @@ class Scores(Result):
         unknown = [column.name for column in session.columns if column.name.endswith(BEFORE)]
         if unknown := [name for name in unknown if name not in set(frame["model"])]:
             session.notes.append(f"No scores of {listed(unknown)} on this task.")
-        frame = frame[~frame["model"].isin(repeated(frame))].reset_index(drop=True)
+        same = repeated(frame)
+        session.notes += [f"{title(name)} is {title(reading)}, whose row it has." for name, reading in same.items()]
+        frame = frame[~frame["model"].isin(same)].reset_index(drop=True)
         frame.attrs = {"about": board.task.summary, "protocol": " ".join(protocol_lines(board)),
                        "command": as_called(board.results.command)}  # fmt: skip
         return frame
@@ -213,11 +215,12 @@ class Scores(Result):
         return [frame.attrs["about"], *scale, frame.attrs["protocol"], *tied, START]
 
 
-def repeated(frame: pd.DataFrame) -> list[str]:
-    """Return the models before training that a reading of the untrained backbone beside them is, number for number."""
+def repeated(frame: pd.DataFrame) -> dict[str, str]:
+    """Return the models before training whose numbers are all those of an untrained reading beside them, with that."""
     scores = {name: dict(zip(rows["column"], rows["value"], strict=True)) for name, rows in by_models(frame).items()}
-    readings = [scores[name] for name in frame.loc[frame["untrained"] != "", "model"].unique()]
-    return [name for name, own in scores.items() if name.endswith(BEFORE) and own in readings]
+    readings = frame.loc[frame["untrained"] != "", "model"].unique()
+    equal = {name: [one for one in readings if scores[one] == own] for name, own in scores.items()}
+    return {name: found[0] for name, found in equal.items() if found and name.endswith(BEFORE)}
 
 
 def charted(frame: pd.DataFrame) -> pd.DataFrame:
