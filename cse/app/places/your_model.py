@@ -371,7 +371,8 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     fetch.click(trainer.archive, [top.key, which], fetched, **LANE).success(None, js=FETCH, **HIDDEN)
     known = top.opened.then(trainer.draw, [top.key, gr.State(()), top.models], outputs, **LANE)
     known.then(*votes.reopened, **QUICK)
-    known.then(lambda key: gr.update(open=state.ballots.get(key) is not None), top.key, fold, **QUICK)
+    # Whoever has opened it meanwhile keeps it open.
+    known.then(lambda key: gr.update(open=True) if state.ballots.get(key) else gr.skip(), top.key, fold, **QUICK)
     if visitors != owner:
         top.opened.then(trainer.permitted, None, [refusal, work, minutes, promise], **QUICK)
     judged: dict[str, Any] = {"first": votes.first, "second": votes.second, "corpus": top.corpus, "key": top.key}
