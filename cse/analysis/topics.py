@@ -74,12 +74,9 @@ def class_words(counts: Any, vocabulary: np.ndarray, groups: np.ndarray, most: i
     times log(1 + A / f), where f is the word's count in all texts and A the mean number of words per group
     (Grootendorst 2022, BERTopic, with shares for counts).
     """
-    from scipy.sparse import csr_matrix
-
     if not len(vocabulary):
         return [[] for _ in range(int(groups.max()) + 1)]
-    members = csr_matrix((np.ones(len(groups)), (groups, np.arange(len(groups)))))  # (groups, N)
-    of_group = (members @ counts).tocsr()  # (groups, words)
+    of_group = by_group(counts, groups)
     totals = np.asarray(of_group.sum(axis=1)).ravel()
     weights = np.log1p(totals.mean() / np.asarray(of_group.sum(axis=0)).ravel())  # (words,)
     ranked = []
@@ -89,6 +86,13 @@ def class_words(counts: Any, vocabulary: np.ndarray, groups: np.ndarray, most: i
         best = sorted(zip(-scores, vocabulary[row.indices], strict=True))[:most]
         ranked.append([(str(word), float(-score)) for score, word in best])
     return ranked
+
+
+def by_group(counts: Any, groups: np.ndarray) -> Any:
+    """Return the sums (groups, words) of sparse counts (N, words) over the texts of each group, sparse as well."""
+    from scipy.sparse import csr_matrix
+
+    return (csr_matrix((np.ones(len(groups)), (groups, np.arange(len(groups))))) @ counts).tocsr()
 
 
 class Names(NamedTuple):
@@ -129,8 +133,9 @@ def group_names(
     shares = np.asarray((counts > 0).mean(axis=0)).ravel()
     named = np.array([not any(sign.isdigit() for sign in word) for word in vocabulary])
     many = named & (shares > MAX_SHARE) & (len(texts) >= MIN_TEXTS)
-    of_group = np.stack([np.asarray((counts[groups == group] > 0).mean(axis=0)).ravel() for group in np.unique(groups)])
-    many &= of_group.max(axis=0) < MARKING * shares
+    texts_with = by_group(counts[:, many] > 0, groups).toarray()  # (groups, words of many texts)
+    in_group = texts_with / np.maximum(1, np.bincount(groups))[:, None]
+    many[many] = in_group.max(axis=0) < MARKING * shares[many]
     columns = np.flatnonzero(named & ~many)
     common = np.flatnonzero(many)
     candidates = CANDIDATE_WORDS if encode else most
