@@ -225,10 +225,10 @@ def overview(state: AppState, key: str, own: OwnCorpus, columns: bool = True, ea
     """Return what the page says of a visitor's new texts, with presses for other `columns` and for an `earlier` one."""
     query = next(iter(chosen_corpus(state, OWN_KEY, key).examples()), "")
     columns = columns and own.table is not None
-    adaptable = len({text.strip() for text in own.texts}) >= MIN_TEXTS
     return html.drawn(
-        "top", "overview", facts=facts_of(own), query=query, columns=columns, earlier=earlier, adaptable=adaptable
-    )
+        "top", "overview", facts=facts_of(own), query=query, columns=columns, earlier=earlier,
+        adaptable=own.different >= MIN_TEXTS,
+    )  # fmt: skip
 
 
 def uploaded(state: AppState, path: str | None, models: list[str], key: str) -> tuple[Any, ...]:

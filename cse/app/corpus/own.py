@@ -168,6 +168,11 @@ class OwnCorpus(ChosenCorpus):
         self._text_size = sum(sys.getsizeof(text) + TEXT_BYTES for text in (*self.texts, *(self.labels or ())))
         self._text_size += 0 if table is None else table.nbytes
 
+    @property
+    def different(self) -> int:
+        """The number of different texts."""
+        return len({text.strip() for text in self.texts})
+
     @classmethod
     def of(cls, label: str, corpus: Table) -> OwnCorpus:
         """Return the texts of a file with its rows, labels and further columns."""

@@ -192,7 +192,7 @@ def facts_of(own: OwnCorpus) -> list[str]:
     facts = [f"{counted(len(own.texts), 'text')}{column}", size]
     if own.without_text:
         facts.append(f"{counted(own.without_text, 'row')} without a text left out")
-    copies = len(own.texts) - len({text.strip() for text in own.texts})
+    copies = len(own.texts) - own.different
     if copies:
         facts.append(f"{copies:,} exact cop{'y' if copies == 1 else 'ies'}")
     if own.labels:
