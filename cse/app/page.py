@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -43,8 +43,8 @@ COMPRESSION = 1  # of 1 to 9: 1.1 MB of the first page become 0.25 MB in 45 ms
 
 def folded(state: AppState, kind: Any, top: Top, shared: Shown | None = None) -> Shown:
     """Add a result in a fold of its own."""
-    with gr.Accordion(kind.title, open=False, elem_id=f"fold-{kind.key}", elem_classes="cse-folded"):
-        return section(state, kind, top, read_first(state, kind), shared=shared, headed=False)
+    with gr.Accordion(kind.title, open=False, elem_id=f"fold-{kind.key}", elem_classes="cse-folded") as fold:
+        return replace(section(state, kind, top, read_first(state, kind), shared=shared, headed=False), fold=fold)
 
 
 def similarity_place(state: AppState, top: Top) -> list[Shown]:
@@ -64,9 +64,10 @@ def tokens_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place, whose results read one sentence. Returns them."""
     tokens = section(state, results.Tokens, top, read_first(state, results.Tokens), headed=False)
     template = folded(state, results.Template, top, tokens)
-    with gr.Accordion("Inside: attention, prefix and prototypes", open=False, elem_id="inside"):
+    with gr.Accordion("Inside: attention, prefix and prototypes", open=False, elem_id="inside") as fold:
         kinds = (results.Attention, results.Prefix, results.Prototypes)
-        inside = [section(state, kind, top, read_first(state, kind), shared=tokens) for kind in kinds]
+        parts = [section(state, kind, top, read_first(state, kind), shared=tokens) for kind in kinds]
+        inside = [replace(part, fold=fold) for part in parts]
     return [tokens, template, *inside]
 
 
@@ -126,8 +127,9 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         tabs_of = {name: tab for name, (tab, _) in places.items()}
         current = open_places(state, top, tabs_of, share_forms(state, top.share, places))
         for name, (_, shown) in places.items():
+            in_folds = open_folds(current[name], [part.fold for part in shown if part.fold])
             for part in shown:
-                keep_current(state, part, top, current[name])
+                keep_current(state, part, top, in_folds.get(part.fold, current[name]))
         for part in (models, *(part for _, shown in places.values() for part in shown)):
             if part.unanswered:  # no first answer is shipped for the page's models
                 run = part.linked.run
@@ -156,6 +158,22 @@ def open_places(
         outputs = [top.place, current[name], *forms.values()]
         tab.select(partial(opening, name), [top.corpus, top.models, top.key], outputs, **SILENT, **CHANGES)
     return current
+
+
+def open_folds(current: gr.State, folds: Sequence[gr.Accordion]) -> dict[gr.Accordion | None, gr.State]:
+    """Return for each fold of a place the mark of the choice with which it was last open, as for the place itself."""
+    marks = {fold: gr.State(current.value) for fold in folds}  # a fold may have several parts
+    opened = {fold: gr.State(False) for fold in folds}
+
+    def follow(mark: str, *opened: bool) -> list[Any]:
+        return [mark if each else gr.skip() for each in opened]
+
+    if folds:
+        current.change(follow, [current, *opened.values()], list(marks.values()), **SILENT, **CHANGES)
+    for fold, mark in marks.items():
+        fold.expand(lambda known: (True, known), current, [opened[fold], mark], **SILENT, **CHANGES)
+        fold.collapse(lambda: False, None, opened[fold], **SILENT, **CHANGES)
+    return {**marks}
 
 
 def keep_current(state: AppState, shown: Shown, top: Top, current: gr.State) -> None:

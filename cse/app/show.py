@@ -155,7 +155,7 @@ class Shown:
     """A result's part of the page: the fields by the names of its inputs, its run, and its part of the address.
 
     `answered` is the mark of the choice that it last answered for. An `unanswered` part has no first answer and
-    computes it when the page is loaded.
+    computes it when the page is loaded. `fold` is what hides it until a visitor opens that.
     """
 
     kind: type[Result]
@@ -163,6 +163,7 @@ class Shown:
     linked: Linked
     answered: gr.State | None = None
     unanswered: bool = False
+    fold: gr.Accordion | None = None
 
 
 def component(ask: Ask, value: Any) -> gr.components.Component:
