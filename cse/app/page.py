@@ -127,11 +127,11 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         tabs_of = {name: tab for name, (tab, _) in places.items()}
         current = open_places(state, top, tabs_of, share_forms(state, top.share, places))
         for name, (_, shown) in places.items():
-            in_folds = open_folds(current[name], [part.fold for part in shown if part.fold])
+            in_folds = open_folds(current[name], shown)
             for part in shown:
                 keep_current(state, part, top, in_folds.get(part.fold, current[name]))
         for part in (models, *(part for _, shown in places.values() for part in shown)):
-            if part.unanswered:  # no first answer is shipped for the page's models
+            if part.unanswered and not part.fold:  # no first answer is shipped for the page's models
                 run = part.linked.run
                 blocks.load(*run, **{**HIDDEN, **part.linked.lane})
     return blocks
@@ -160,15 +160,16 @@ def open_places(
     return current
 
 
-def open_folds(current: gr.State, folds: Sequence[gr.Accordion]) -> dict[gr.Accordion | None, gr.State]:
-    """Return for each fold of a place the mark of the choice with which it was last open, as for the place itself."""
-    marks = {fold: gr.State(current.value) for fold in folds}  # a fold may have several parts
-    opened = {fold: gr.State(False) for fold in folds}
+def open_folds(current: gr.State, shown: Sequence[Shown]) -> dict[gr.Accordion | None, gr.State]:
+    """Return for each fold of a place the mark of the choice with which it was last open."""
+    unanswered = {part.fold for part in shown if part.unanswered}
+    marks = {part.fold: gr.State("" if part.fold in unanswered else current.value) for part in shown if part.fold}
+    opened = {fold: gr.State(False) for fold in marks}
 
     def follow(mark: str, *opened: bool) -> list[Any]:
         return [mark if each else gr.skip() for each in opened]
 
-    if folds:
+    if marks:
         current.change(follow, [current, *opened.values()], list(marks.values()), **SILENT, **CHANGES)
     for fold, mark in marks.items():
         fold.expand(lambda known: (True, known), current, [opened[fold], mark], **SILENT, **CHANGES)

@@ -155,7 +155,7 @@ class Shown:
     """A result's part of the page: the fields by the names of its inputs, its run, and its part of the address.
 
     `answered` is the mark of the choice that it last answered for. An `unanswered` part has no first answer and
-    computes it when the page is loaded. `fold` is what hides it until a visitor opens that.
+    computes it when the page is loaded, or when its `fold` is opened, which hides it before.
     """
 
     kind: type[Result]

@@ -49,8 +49,25 @@ def test_a_pair_is_answered_while_it_is_typed_and_the_address_keeps_it(page, url
     expect(page.locator("#similarity .cse-says")).to_contain_text("One word reverses the meaning.")
 
 
+def test_a_folded_result_is_asked_for_while_its_fold_is_open(page):
+    fold, titles = page.get_by_role("button", name="All pairs of a list"), page.locator("#pairs section h3")
+    rows, first = page.locator("#similarity tbody th"), page.locator("#models-panel").get_by_label(SHOWN[0], exact=True)
+    page.locator("[popovertarget=models-panel]").first.click()
+    first.uncheck()
+    expect(rows).to_have_text(SHOWN[1:])
+    assert titles.count() == 0
+    unfold(page, fold)
+    expect(titles).to_have_text(SHOWN[1:])
+    unfold(page, fold)  # closes it
+    page.locator("[popovertarget=models-panel]").first.click()
+    first.check()
+    expect(rows).to_have_text(SHOWN)
+    assert titles.all_text_contents() == SHOWN[1:]
+    unfold(page, fold)
+    expect(titles).to_have_text(SHOWN)
+
+
 def test_a_list_gives_a_square_for_each_model_and_switches_to_percentiles(page, url):
-    unfold(page, page.get_by_role("button", name="All pairs of a list"))
     box = page.get_by_label("Sentences, one per line")
     box.fill("the cat is eating\na dog\n<b>the sun</b>")
     cells = page.locator("#pairs section").first.locator("td.cse-shade")
