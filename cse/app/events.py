@@ -20,7 +20,7 @@ import gradio as gr
 
 from cse.app.html import NUMBERS
 from cse.app.models.recent import MAX_VISITORS, Bounds, Recent
-from cse.app.server.gradio_adapter import current_request, data_of
+from cse.app.server.gradio_adapter import current_request
 from cse.app.validation import FieldError
 from cse.training.records import Report
 
@@ -38,8 +38,10 @@ SILENT: dict[str, Any] = {**HIDDEN, "show_progress": "hidden", "show_progress_on
 QUICK: dict[str, Any] = {**SILENT, "queue": False}  # without a model
 
 # Hidden and outside the tabs, whose content is not in the page until they are opened.
-HOOK = """cse.fill = (stay = []) => { cse.wanted = ''; trigger('submit', {stay}); };
-window.addEventListener('popstate', () => { cse.wanted = ''; trigger('select', cse.left()); });"""
+HOOK = """const ask = (event, asked) => { Object.assign(cse, {wanted: '', asked}); trigger(event, {}); };
+cse.fill = (stay = []) => ask('submit', {stay});
+window.addEventListener('popstate', () => ask('select', cse.left()));"""
+ASKED = "() => [cse.asked]"  # read when it is sent: an event that waits is repeated with its first data
 Whole = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 
@@ -245,8 +247,9 @@ def link(
     last: dict[str, Any] = {"trigger_mode": "always_last", **SILENT}
     hook = gr.HTML("", html_template="", js_on_load=HOOK, apply_default_css=False, visible="hidden")
     opened.then(None, js="() => cse.read()", **HIDDEN)
-    back = hook.select(restorer(parts, shared, back=True, whole=whole), None, filled, **last)
-    fill = hook.submit(restorer(parts, shared, whole=whole), None, filled, **last)
+    asked = gr.JSON({}, visible=False)
+    back = hook.select(restorer(parts, shared, back=True, whole=whole), asked, filled, js=ASKED, **last)
+    fill = hook.submit(restorer(parts, shared, whole=whole), asked, filled, js=ASKED, **last)
     for event in (back, fill):
         event.then(None, js="() => cse.filled()", **HIDDEN)
     for name, (tab, contents) in linked.items():
@@ -313,9 +316,9 @@ def restorer(
     """
     known, fields, names = dict(parts), shared.fields, {field for _, content in parts for field in content.names}
 
-    def restore(request: gr.Request, event: gr.EventData) -> list[Any]:
-        address = whole(dict(request.query_params))
-        stay, places, edited = (data_of(event).get(name) for name in ("stay", "places", "filled"))
+    def restore(asked: Any, request: gr.Request) -> list[Any]:
+        address, asked = whole(dict(request.query_params)), asked if isinstance(asked, dict) else {}
+        stay, places, edited = (asked.get(name) for name in ("stay", "places", "filled"))
         before = places if back and isinstance(places, dict) and isinstance(edited, list) else {}
         again: dict[str, tuple[Mapping[str, str], Any]] = {
             place: (dict(parse_qsl(str(query)[1:], True)), edited) for place, query in before.items()

@@ -160,10 +160,12 @@ def open_places(
     return current
 
 
-def open_folds(current: gr.State, shown: Sequence[Shown]) -> dict[gr.Accordion | None, gr.State]:
+def open_folds(current: gr.State, shown: Sequence[Shown]) -> dict[Any, gr.State]:
     """Return for each fold of a place the mark of the choice with which it was last open."""
     unanswered = {part.fold for part in shown if part.unanswered}
-    marks = {part.fold: gr.State("" if part.fold in unanswered else current.value) for part in shown if part.fold}
+    marks: dict[Any, gr.State] = {
+        part.fold: gr.State("" if part.fold in unanswered else current.value) for part in shown if part.fold
+    }
     opened = {fold: gr.State(False) for fold in marks}
 
     def follow(mark: str, *opened: bool) -> list[Any]:
@@ -174,7 +176,7 @@ def open_folds(current: gr.State, shown: Sequence[Shown]) -> dict[gr.Accordion |
     for fold, mark in marks.items():
         fold.expand(lambda known: (True, known), current, [opened[fold], mark], **SILENT, **CHANGES)
         fold.collapse(lambda: False, None, opened[fold], **SILENT, **CHANGES)
-    return {**marks}
+    return marks
 
 
 def keep_current(state: AppState, shown: Shown, top: Top, current: gr.State) -> None:

@@ -35,7 +35,7 @@ def test_a_corpus_of_the_address_that_is_not_here_is_named_without_markup_and_th
     restore = restorer([("search", Linked(("q",), Run(print, (query, CORPUS), ()), ()))], Shared({"corpus": CORPUS}))
 
     def opened(**address: str) -> list:
-        values = restore(SimpleNamespace(query_params=address), gr.EventData(None, {"stay": []}))
+        values = restore({"stay": []}, SimpleNamespace(query_params=address))
         return [None if skipped(value) else value for value in values[1:]]
 
     chosen, value, (_, kept) = opened(tab="search", q="cats", corpus="own")
@@ -53,7 +53,7 @@ def test_places_that_a_lesson_has_left_get_their_addresses_again_and_run_where_i
     restore = restorer(parts, Shared({}), back=True)
 
     def left(**data: object) -> list:
-        values = restore(SimpleNamespace(query_params={"tab": "search", "q": "cats"}), gr.EventData(None, data))
+        values = restore(data, SimpleNamespace(query_params={"tab": "search", "q": "cats"}))
         return [None if skipped(value) else value for value in values[1:4]]
 
     assert left() == ["cats", None, None]

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from app_models import serving
-from app_pages import NEEDS_BROWSER, TABS, look, open_tab, unfold, watched
+from app_pages import NEEDS_BROWSER, TABS, look, open_tab, slowly, unfold, watched
 from clients import app_client
 from playwright.sync_api import expect
 
@@ -204,6 +204,12 @@ def test_a_place_that_is_chosen_while_a_link_is_read_stays(page):
     assert "tab=search" in page.url
     open_tab(page, "Tokens")
     expect(page.get_by_label("Sentence", exact=True)).to_have_value("A dog.")
+    with slowly(page):
+        page.evaluate("""() => {
+            cse.fill(['sentence']);
+            setTimeout(() => { history.pushState(null, '', '?tab=tokens&sentence=A+cat.'); cse.fill(); }, 100);
+        }""")
+        expect(page.get_by_label("Sentence", exact=True)).to_have_value("A cat.")  # that is no field that stays
 
 
 TYPED_AND_PRESSED = """(field, link) => {

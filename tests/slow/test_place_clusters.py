@@ -7,7 +7,7 @@ from io import StringIO
 import numpy as np
 import pytest
 from app_models import GOOD, MARKUP, serving, write_models
-from app_pages import NEEDS_BROWSER, WAIT, look, watched
+from app_pages import NEEDS_BROWSER, WAIT, look, slowly, watched
 from barriers import COLOURS, violations
 from clients import app_client
 from playwright.sync_api import expect
@@ -18,6 +18,12 @@ pytestmark = NEEDS_BROWSER
 MARGIN = 0.04  # of static/map.js
 ADDRESS = "?tab=clusters&most=120&groups=6&seed=0"
 LEGEND = "#maps .cse-legend button"
+TWICE = """(field, values) => values.forEach((value, place) => setTimeout(() => {
+  field.value = value;
+  field.dispatchEvent(new Event('change', {bubbles: true}));
+}, 100 * place))"""
+BOTH = """() => [...document.querySelectorAll('#duplicate-groups [data-reject]')].slice(0, 2).forEach(
+  (box, place) => setTimeout(() => box.click(), 100 * place))"""
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +165,10 @@ def test_a_link_opens_the_view_and_the_filters_and_another_colour_leaves_them(pa
     name = page.locator("#groups summary b").first.inner_text()
     expect(count(page)).to_have_text(re.compile(f"of 120: {name}$"))
     shown = count(page).inner_text()
-    page.locator("#maps .cse-tools select").nth(1).select_option("Length")
+    colour = page.locator("#maps .cse-tools select").nth(1)
+    with slowly(page):
+        colour.evaluate(TWICE, ["Disagreement", "Length"])
+        page.wait_for_url("**colour=Length**")  # and not the first of the two
     expect(count(page)).to_have_text(shown)
     expect(page.locator("#groups .cse-key").first).to_be_hidden()  # the legend has other colours
     view(page, "Changes")
@@ -168,7 +177,7 @@ def test_a_link_opens_the_view_and_the_filters_and_another_colour_leaves_them(pa
         expect(count(other)).to_have_text(shown)
         expect(other.locator("#neighbours [data-shared]").first).to_be_visible()
         expect(other.locator("#groups")).to_be_hidden()
-    page.locator("#maps .cse-tools select").nth(1).select_option("Group")
+    colour.select_option("Group")
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(page).not_to_have_url(re.compile("only="))
 
@@ -188,6 +197,18 @@ def test_near_duplicates_follow_the_slider_and_a_group_is_rejected(page):
     box.press("Space")
     expect(said).not_to_have_text(re.compile(f"^{gone} of"))
     expect(box).to_be_focused()
+    boxes = page.locator("#duplicate-groups [data-reject]")
+    one = said.inner_text()
+    boxes.nth(1).press("Space")
+    expect(said).not_to_have_text(one)
+    both = said.inner_text()
+    for number in (0, 1):
+        boxes.nth(number).press("Space")
+    expect(said).to_have_text(re.compile(f"^{gone} of"))
+    page.evaluate(
+        "[...document.querySelectorAll('#duplicate-groups [data-reject]')].slice(0, 2).forEach(x => x.click())"
+    )
+    expect(said).to_have_text(both)  # neither press is lost
 
 
 def test_the_views_have_no_violation_of_accessibility(page):

@@ -67,6 +67,15 @@ def watched(browser, url, width=1400, height=900, leaves_page=False, **options) 
     page.close()
 
 
+@contextmanager
+def slowly(page) -> Iterator[None]:
+    """Let the server get late what a press asks of it, so that the next press comes while that is under way."""
+    asked = re.compile("/run/predict|/queue/join")
+    page.route(asked, lambda route: (page.wait_for_timeout(400), route.continue_()))
+    yield
+    page.unroute(asked)
+
+
 def leaves(url):
     address = urlparse(url)
     return address.scheme not in ("data", "blob") and address.hostname not in ("127.0.0.1", "localhost")

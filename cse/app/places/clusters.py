@@ -30,7 +30,6 @@ from cse.corpus.output import csv_text
 STEPS = 65535  # the largest uint16
 MAX_CHARACTERS, MIN_SHOWN = 4_000_000, 200  # of all texts on the page, and of a text
 MAX_ROWS = 200  # of the selection on the page
-LOOKS = ("shown", "colour", "words", "only")  # models, colouring, and filters by words and by an entry
 VIEWS = ("Groups", "Near-duplicates", "Changes", "Selection")
 NOTHING_SELECTED = html.hint("Draw a lasso on a map, type words, or press a group: the texts are listed here.")
 OPENED = "Open the place to draw the maps."
@@ -39,11 +38,10 @@ SEEN = "(seen, ...given) => [!!document.querySelector('%s')?.offsetParent, ...gi
 # Maps of other models are dim from the press on, and not from when the server comes to it.
 WAITS, WAITED = (f"() => {{ document.getElementById('clusters').toggleAttribute('data-waits', {on}); return []; }}"
                  for on in ("true", "false"))  # fmt: skip
-REJECT = """element.addEventListener('change', event => {
-  if (!event.target.matches('[data-reject]')) return;
-  const out = [...element.querySelectorAll('[data-reject]:not(:checked)')].map(box => box.dataset.reject);
-  trigger('input', {rejected: out.join(',')});
-});"""
+# What a script knows is read by the page when it is shown: an event that waits is repeated with its first data.
+REJECT = "element.addEventListener('change', event => event.target.matches('[data-reject]') && trigger('input', {}));"
+REJECTED = """() => [...document.querySelectorAll('#duplicate-groups [data-reject]:not(:checked)')]
+    .map(box => box.dataset.reject).join(',')"""
 
 
 class Clusters:
@@ -103,21 +101,15 @@ class Clusters:
         """Return the groups of the first map and the changes between the first two."""
         return panels(self.frame(*values), shown)
 
-    def choose(self, event: gr.EventData) -> list[str]:
-        """Return what the canvas says of itself for the address: the pinned text, then its `LOOKS`."""
-        with one_line_errors():
-            row = pinned(sent(event, "row"))
-        looks = [validation.text(sent(event, name) or "", "The maps") for name in LOOKS]
-        return ["" if row is None else str(row), *looks]
-
     def select(
         self, groups: int, most: int, seed: int, corpus: str, models: list[str], key: str, event: gr.EventData
     ) -> tuple[str, list[int]]:
         """Return the table of the selected points as HTML, and the points."""
-        if not sent(event, "points"):
+        sent = data_of(event).get("points")
+        if not sent:
             return NOTHING_SELECTED, []
         frame = self.frame(groups, most, seed, corpus, models, key)
-        points = selected_rows(sent(event, "points"), int(frame["position"].max()) + 1)
+        points = selected_rows(sent, int(frame["position"].max()) + 1)
         return selection_html(frame, points), points
 
     def save(self, points: list[int], *values: Any) -> dict[str, Any]:
@@ -145,10 +137,6 @@ class Clusters:
         begun = {"value": frame.attrs["model"]} if placed != mark else {}
         slider = frame.attrs["advised"] if placed != mark else gr.skip()
         return [html.verdict(asked.says(frame)), groups, slider, gr.update(choices=names, **begun), mark]
-
-    def reject(self, event: gr.EventData) -> str:
-        """Return the rejected groups that the page sent."""
-        return validation.text(sent(event, "rejected") or "", "The rejected groups")
 
     def count(self, *values: Any) -> str:
         """Return the numbers after a group was kept or rejected."""
@@ -235,7 +223,7 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
     renew(top.tab.select)
     renew(top.changed.change, WAITS).then(None, js=WAITED, **HIDDEN)
     kept = [*values.values(), *shared.values()]
-    canvas.select(place.choose, None, [pin, shown, colour, words, only], trigger_mode="always_last", **QUICK)
+    canvas.select(None, None, [pin, shown, colour, words, only], js="() => cse.looks()", **HIDDEN)
     shown.change(guarded(place.compare), [shown, *kept], [listed, changes], **hidden)
     # Each selection is answered: Gradio would repeat a waiting one with the points of the one before.
     told = {"trigger_mode": "multiple", "show_progress_on": table, **HIDDEN, **MAPS}
@@ -276,7 +264,7 @@ def near_part(place: Clusters, looked: Sequence[Any], shared: dict[str, Any]) ->
     lane: dict[str, Any] = {"trigger_mode": "always_last", "show_progress_on": numbers, **HIDDEN, **LINKS}
     triggers = [*(field.change for field in looked), nines.change, model.input, keep.input]
     gr.on(triggers, *run, js=SEEN % "#strictness", **lane)
-    listed.input(place.reject, None, rejected, **QUICK)
+    listed.input(None, None, rejected, js=REJECTED, **HIDDEN)
     rejected.change(guarded(place.count), [*fields.values()], numbers, **lane)
     return [*fields.values()], {"unique.csv": unique, "groups.csv": groups}
 
@@ -304,11 +292,6 @@ def panels(frame: pd.DataFrame, shown: str) -> list[str]:
 def said(text: str, kind: str = "") -> str:
     """Return a line that screen readers announce; one of the `kind` cse-drawing dims the maps of other models."""
     return f'<p class="cse-note {kind}" role="status">{html.escape(text)}</p>' if text else ""
-
-
-def sent(event: gr.EventData, name: str) -> Any:
-    """Return a value that a script sent with its event; None without one."""
-    return data_of(event).get(name)
 
 
 def pinned(pin: Any) -> int | None:

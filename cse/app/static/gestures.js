@@ -70,11 +70,14 @@ const only = () => state.filters.find(each => each.kind === ENTRY)?.title ?? '';
 
 // The pinned text, the models shown, the colouring, and filters by words and by an entry go into the address.
 function tell() {
-  const row = state.pinned < 0 ? null : state.pinned;
-  const shown = state.picked ? state.shown.slice(0, state.count).join(',') : '';
   state.told = `${typed()} ${only()}`;
-  trigger('select', {row, shown, colour: state.by, words: typed(), only: only()});
+  trigger('select', {});
 }
+
+cse.looks = () => [
+  state.pinned < 0 ? '' : String(state.pinned), state.picked ? state.shown.slice(0, state.count).join(',') : '',
+  state.by, typed(), only(),
+];
 
 // Filter by the entry of a title, of the colouring or else of the groups.
 function filterTitle(title) {
