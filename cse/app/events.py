@@ -29,7 +29,8 @@ ENCODE: dict[str, Any] = {"concurrency_id": "encode", "concurrency_limit": 8}  #
 MAPS: dict[str, Any] = {"concurrency_id": "maps", "concurrency_limit": 1}
 LINKS: dict[str, Any] = {"concurrency_id": "links", "concurrency_limit": 1}
 COMPARISONS: dict[str, Any] = {"concurrency_id": "comparisons", "concurrency_limit": 1}
-CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8}
+# By default Gradio drops a press while the one before it is under way.
+CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8, "trigger_mode": "always_last"}
 LANES = {"encode": ENCODE, "maps": MAPS, "links": LINKS, "comparisons": COMPARISONS, "none": {}}  # of results
 HIDDEN: dict[str, Any] = {"api_visibility": "private"}
 PRIVATE: dict[str, Any] = {**HIDDEN, **ENCODE}

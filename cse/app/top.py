@@ -42,6 +42,9 @@ LINKING = "A link opens this place with its inputs, models and corpus; texts and
 WHICH = "Which column holds the texts? {} is proposed."
 # The panel of the corpus lies over what is said of new texts.
 CLOSE = "about => about && document.getElementById('corpus-panel').hidePopover()"
+# A reason why texts were refused stays; what is removed cannot be brought back any more.
+LAPSED = """said => [said?.includes('role="alert"') ? said : '',
+    {__type__: 'update', visible: false}, {__type__: 'update', active: false}]"""
 FOCUS_UNDO = "() => requestAnimationFrame(() => document.getElementById('corpus-undo')?.focus())"
 
 
@@ -149,7 +152,7 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     undone = undo.click(partial(bring_back, state), key, offered, **QUICK)
     for event in (corpus.change, timer.tick, use_texts.success, upload.success, undone.success, chosen.change):
         event(follow, [corpus, key, chosen], [bar, number, timer, remove], **QUICK)
-    undoable.tick(lambda: ("", gr.update(visible=False), gr.Timer(active=False)), None, [said, undo, undoable], **QUICK)
+    undoable.tick(None, said, [said, undo, undoable], js=LAPSED, **HIDDEN)
     opened.then(resume, key, [corpus, said], **SILENT)
     steps = (upload, use_texts, removed, undone)
     return Top(corpus, chosen, key, changed, gr.State(FIRST_PLACE), share, models_panel, steps, opened)

@@ -191,6 +191,18 @@ def test_a_second_back_before_the_first_is_shown_leads_two_places_back(page):
     expect(page.get_by_role("tab", name="Tokens")).to_have_attribute("aria-selected", "true")
 
 
+def test_a_place_that_is_left_and_opened_again_at_once_is_the_open_one(page):
+    forms = panel(page, "share").get_by_role("radio").locator("visible=true")
+    expect(forms).to_have_count(5)  # of Similarity, which has five results; of Search there is one
+    page.keyboard.press("Escape")
+    with slowly(page):
+        for tab in ("Search", "Tokens", "Search"):
+            page.get_by_role("tab", name=tab, exact=True).click()
+        page.wait_for_timeout(3000)
+    panel(page, "share")
+    expect(forms).to_have_count(0)
+
+
 def test_a_place_that_is_chosen_while_a_link_is_read_stays(page):
     open_tab(page, "Results")
     page.evaluate("""() => {
@@ -349,16 +361,21 @@ def test_an_unclear_table_asks_and_a_wrong_file_is_told_where_it_was_given(page)
     opened.get_by_role("button", name="Use these texts").click()
     expect(page.locator("#top")).to_contain_text("two.csv (2)")
     expect(opened).to_be_hidden()
+    given = opened.locator("#corpus-file input[type=file]")
     panel(page, "corpus").get_by_role("button", name="Clear").click()
-    opened.locator("#corpus-file input[type=file]").set_input_files(
-        {"name": "x.exe", "mimeType": "text/plain", "buffer": b"MZ\x90\0\3\0\0\0\4"}
-    )
+    given.set_input_files({"name": "one.txt", "mimeType": "text/plain", "buffer": b"The bus is late.\nA train waits."})
+    expect(page.locator("#top")).to_contain_text("one.txt (2)")
+    expect(opened).to_be_hidden()
+    panel(page, "corpus").get_by_role("button", name="Clear").click()
+    given.set_input_files({"name": "x.exe", "mimeType": "text/plain", "buffer": b"MZ\x90\0\3\0\0\0\4"})
     expect(said).to_contain_text("x.exe")
     page.wait_for_function("""() => {
         const line = document.querySelector('#corpus-said [role=alert]'), box = line.getBoundingClientRect();
         return line.contains(document.elementFromPoint(box.left + 5, box.top + box.height / 2));
     }""")  # once the fields of the file are gone
-    expect(page.locator("#top")).to_contain_text("two.csv (2)")  # nothing is lost
+    expect(page.locator("#top")).to_contain_text("one.txt (2)")  # nothing is lost
+    expect(page.locator("#corpus-undo")).to_be_hidden()  # after ten seconds
+    expect(said).to_contain_text("x.exe")
 
 
 def test_models_are_chosen_once_for_every_place_with_their_start(page):
