@@ -314,6 +314,7 @@ FIGURES = {
     "Figure (PNG)": ("png", "image/png"),
 }
 FORMS = (*FIGURES, *TABLES)
+CODE = [form for form, (_, mime, _) in TABLES.items() if not mime]  # is shown
 
 
 def file_of(answer: Answer, form: str, width: str, address: str) -> dict[str, Any]:
@@ -362,7 +363,7 @@ def place_form(state: AppState, shown: Sequence[Shown]) -> None:
 
     def forms(label: str) -> list[str]:
         kind = shown[labels.index(label)].kind
-        tables = [form for form, (_, mime, _) in TABLES.items() if mime or kind.public]  # no code asks for the others
+        tables = [form for form in TABLES if form not in CODE or kind.public]  # no code asks for the others
         return [*(() if kind.charts is Result.charts else FIGURES), *tables]
 
     result = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
@@ -380,7 +381,11 @@ def place_form(state: AppState, shown: Sequence[Shown]) -> None:
         return gr.update(choices=known, value=form if form in known else known[0])
 
     result.change(offer, [result, form], form, **QUICK)
-    form.change(lambda form: gr.update(visible=form in FIGURES), form, width, **QUICK)
+
+    def named(form: str) -> tuple[Any, str]:
+        return gr.update(visible=form in FIGURES), "Show the code" if form in CODE else "Save"
+
+    form.change(named, form, [width, save], **QUICK)
     fields = list({id(field): field for part in shown for field in part.fields.values()}.values())
 
     def file(request: gr.Request, label: str, form: str, width: str, *values: Any) -> tuple[dict[str, Any], str]:

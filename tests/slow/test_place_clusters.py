@@ -143,7 +143,7 @@ def test_filters_add_up_go_to_all_maps_and_select_rows(page, maps):
     page.get_by_role("button", name="Clear", exact=True).click()
 
 
-def test_bars_of_changes_filter_both_maps_and_another_model_is_compared(page):
+def test_bars_of_changes_filter_both_maps_and_another_model_is_compared(page, browser):
     view(page, "Changes")
     bar = page.locator("#neighbours [data-shared]").nth(1)
     texts = int(bar.locator("small").inner_text())
@@ -156,6 +156,10 @@ def test_bars_of_changes_filter_both_maps_and_another_model_is_compared(page):
     page.locator("#maps .cse-narrow").select_option("4")
     heights = {round(each.bounding_box()["height"]) for each in page.locator("#maps .cse-frame canvas").all()}
     assert (page.locator("#maps .cse-frame canvas").count(), len(heights)) == (4, 1)
+    page.locator("#maps .cse-narrow").select_option("1")
+    page.wait_for_url(re.compile(r"maps=simcse(&|$)"))
+    with watched(browser, page.url, width=1280, height=720) as other:
+        expect(other.locator("#maps .cse-narrow")).to_have_value("1")
     page.locator("#maps .cse-narrow").select_option("2")
 
 

@@ -28,6 +28,13 @@ STREAM = "/queue/data?"  # which is not found for a page that has left
 # Colours and results fade in, and charts have a placeholder until what draws them is there.
 STILL = """document.getAnimations().every(each => each.playState !== 'running')
     && ![...document.querySelectorAll('.cse-plot .empty')].some(each => each.checkVisibility())"""
+LATE = r"""() => {
+  window.fetchAtOnce = window.fetch;
+  window.fetch = async (...given) => {
+    if (/run\/predict|queue\/join/.test(given[0])) await new Promise(done => setTimeout(done, 400));
+    return window.fetchAtOnce(...given);
+  };
+}"""
 WAIT = 120_000  # milliseconds: the machine may be busy
 expect.set_options(timeout=WAIT)
 
@@ -70,10 +77,9 @@ def watched(browser, url, width=1400, height=900, leaves_page=False, **options) 
 @contextmanager
 def slowly(page) -> Iterator[None]:
     """Let the server get late what a press asks of it, so that the next press comes while that is under way."""
-    asked = re.compile("/run/predict|/queue/join")
-    page.route(asked, lambda route: (page.wait_for_timeout(400), route.continue_()))
+    page.evaluate(LATE)
     yield
-    page.unroute(asked)
+    page.evaluate("() => { window.fetch = window.fetchAtOnce; }")
 
 
 def leaves(url):

@@ -118,12 +118,12 @@ function before(result, selector) {
 
 // Open the fold of what a step shows and, once its tab is there, scroll to it: to its heading and fields, on a narrow
 // screen to an answered result itself if its fields are high. An answered result that waits for its button is asked for.
-function reach(step, tries = 80) {
-  if (here() !== step || !tries) return;
+function reach(step) {
+  if (here() !== step) return;
   const {shows, told} = step.dataset, result = document.getElementById(shows);
   if (!result?.checkVisibility()) {
     document.getElementById(INSIDE.includes(shows) ? 'inside' : `fold-${shows}`)?.querySelector(CLOSED)?.click();
-    setTimeout(() => reach(step, tries - 1), 100);
+    setTimeout(() => reach(step), 100);  // however long its place takes
     return;
   }
   if (told && !result.textContent.trim()) before(result, '.cse-submit')?.querySelector('.cse-submit')?.click();

@@ -433,7 +433,7 @@ function update() {
   }
   if (!state.picked) {
     [state.shown, state.picked] = [[...value.shown], value.picked];
-    if (value.shown.length > 2) parts.number.value = state.count = 4;
+    if (value.picked && value.shown.length !== 2) parts.number.value = state.count = value.shown.length > 1 ? 4 : 1;
   }
   [drawnTexts, lastRequest] = [texts, request];
   showPanes();
