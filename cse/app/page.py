@@ -25,7 +25,7 @@ from cse.app.server.access import Names, Rights
 from cse.app.server.bodies import AGE, Uploads
 from cse.app.server.gate import Gate
 from cse.app.server.gradio_adapter import set_up_queue
-from cse.app.show import Shown, answer, endpoint, examples_of, read_first, section
+from cse.app.show import Answer, Shown, answer, endpoint, examples_of, read_first, section
 from cse.app.state import AppState, choice_mark, chosen_columns, chosen_corpus, open_session
 from cse.app.top import Top, top_row
 from cse.app.training.request import OWN
@@ -41,10 +41,11 @@ CLEARING = (600, AGE)  # seconds between clean-ups, and age of deleted files
 COMPRESSION = 1  # of 1 to 9: 1.1 MB of the first page become 0.25 MB in 45 ms
 
 
-def folded(state: AppState, kind: Any, top: Top, shared: Shown | None = None) -> Shown:
-    """Add a result in a fold of its own."""
+def folded(state: AppState, kind: Any, top: Top, shared: Shown | None = None, first: Answer | None = None) -> Shown:
+    """Add a result in a fold of its own, with the shipped first answer unless another is given."""
+    first = first or read_first(state, kind)
     with gr.Accordion(kind.title, open=False, elem_id=f"fold-{kind.key}", elem_classes="cse-folded") as fold:
-        return replace(section(state, kind, top, read_first(state, kind), shared=shared, headed=False), fold=fold)
+        return replace(section(state, kind, top, first, shared=shared, headed=False), fold=fold)
 
 
 def similarity_place(state: AppState, top: Top) -> list[Shown]:
@@ -76,8 +77,7 @@ def results_place(state: AppState, top: Top) -> list[Shown]:
     session = open_session(state)
     scores = section(state, results.Scores, top, answer(results.Scores(), session))
     labels = section(state, results.Labels, top)
-    with gr.Accordion(results.Ledger.title, open=False, elem_id="fold-ledger", elem_classes="cse-folded"):
-        return [scores, labels, section(state, results.Ledger, top, answer(results.Ledger(), session), headed=False)]
+    return [scores, labels, folded(state, results.Ledger, top, first=answer(results.Ledger(), session))]
 
 
 PLACES: dict[str, tuple[str, Callable[[AppState, Top], list[Shown]]]] = {

@@ -38,7 +38,7 @@ SEEN = "(seen, ...given) => [!!document.querySelector('%s')?.offsetParent, ...gi
 # Maps of other models are dim from the press on, and not from when the server comes to it.
 WAITS, WAITED = (f"() => {{ document.getElementById('clusters').toggleAttribute('data-waits', {on}); return []; }}"
                  for on in ("true", "false"))  # fmt: skip
-# What a script knows is read by the page when it is shown: an event that waits is repeated with its first data.
+# Read when it is sent, as an event that waits is repeated with its first data.
 REJECT = "element.addEventListener('change', event => event.target.matches('[data-reject]') && trigger('input', {}));"
 REJECTED = """() => [...document.querySelectorAll('#duplicate-groups [data-reject]:not(:checked)')]
     .map(box => box.dataset.reject).join(',')"""
