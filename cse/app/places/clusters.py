@@ -233,7 +233,7 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
         button.click(place.table(name), near, file, **HIDDEN)
     quiet = [field.change for field in (groups, pin, shown, colour, words, only)]
     linked = Linked(("groups", "most", "seed", "pin", "maps", "colour", "words", "only", "view"), run, triggers[1:3],
-                    {"show_progress_on": status, **HIDDEN, **MAPS}, [*quiet, view.input])  # fmt: skip
+                    {"show_progress_on": below, **HIDDEN, **MAPS}, [*quiet, view.input])  # fmt: skip
     asked_for = {"groups": groups, "most": most, "seed": seed, "corpus": top.corpus, "models": top.models}
     looks = {"maps": shown, "colour": colour, "points": points, "sought": words, "entry": only}
     return [Shown(Map, {**asked_for, "key": top.key, **looks}, linked)]
