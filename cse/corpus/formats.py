@@ -59,7 +59,7 @@ from cse.corpus.source import (
 )
 from cse.files import hub
 from cse.files.remote import is_remote, local_copy, naming, shown
-from cse.files.writing import check_regular
+from cse.files.writing import LFS_POINTER, LFS_SIGN, check_regular
 
 TEXT, DELIMITED, JSON_LINES, JSON, PARQUET, ARROW, XLSX = "text", "csv", "jsonl", "json", "parquet", "arrow", "xlsx"
 SIGNS = {  # the first bytes of a file's content; a .zip that is packed once more is a workbook
@@ -70,10 +70,15 @@ SUFFIXES = {
     ".ndjson": JSON_LINES, ".json": JSON, ".parquet": PARQUET, ".arrow": ARROW, ".feather": ARROW, ".xlsx": XLSX,
     ".xlsm": XLSX,
 }  # fmt: skip
-OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
-DOCUMENTS = {  # by their first bytes
-    b"%PDF-": "a PDF document", b"{\\rtf": "an RTF document", b"\x89PNG": "a picture", b"\xff\xd8\xff": "a picture",
-}  # fmt: skip
+PICTURE = "a picture, not a text file; save its text as .txt"
+DOCUMENTS = {  # what is no table, with the cure, by its first bytes
+    b"%PDF-": "a PDF document, not a text file; save its text as .txt",
+    b"{\\rtf": "an RTF document, not a text file; save its text as .txt",
+    b"\x89PNG": PICTURE,
+    b"\xff\xd8\xff": PICTURE,
+    b"\xd0\xcf\x11\xe0": "a workbook of the old format .xls; save it as .xlsx or .csv",
+    LFS_SIGN: LFS_POINTER,
+}
 PARQUET_BATCH_ROWS = 1024  # its texts may be long, and are unpacked
 MAX_JSON_BYTES = 1 << 30  # of a document that is read as a whole
 MAX_WORKBOOK_BYTES = 1 << 30  # unpacked
@@ -186,10 +191,8 @@ def _format_of(path: Path, options: Options, encoding: Coding) -> str:
     if is_workbook(path):
         return XLSX
     start = head(path, 8192)
-    if start.startswith(OLD_WORKBOOK):
-        raise ValueError(f"{path}: is a workbook of the old format .xls; save it as .xlsx or .csv")
     if document := next((kind for sign, kind in DOCUMENTS.items() if start.startswith(sign)), None):
-        raise ValueError(f"{path}: is {document}, not a text file; save its text as .txt")
+        raise ValueError(f"{path}: is {document}")
     if signed := next((kind for sign, kind in SIGNS.items() if start.startswith(sign)), None):
         return signed
     if options.delimiter or any(value is not None for value in (options.header, options.quotes, options.skip)):
@@ -198,6 +201,8 @@ def _format_of(path: Path, options: Options, encoding: Coding) -> str:
     text = start.decode("utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace").lstrip()
     if text.startswith(("{", "[")) and (kind := _kind_of_json(path, text, named)):
         return kind
+    if named != TEXT and text[:14].lower().startswith(("<!doctype html", "<html")):
+        raise ValueError(f"{path}: is a web page, not a table; download the file behind it, or save its text as .txt")
     if start and named in SIGNS.values():
         raise ValueError(misnamed(path, suffix_of(path)))
     if named and named != TEXT and named not in SIGNS.values():

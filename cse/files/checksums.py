@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cse.errors import ArtefactError
-from cse.files.writing import DIGITS, digest, feed, read_json
+from cse.files.writing import DIGITS, digest, feed, read_json, unreadable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ def verify(folder: Path, recorded: Mapping[str, str], cure: str) -> None:
         if not path.is_file():
             raise ArtefactError(f"{path}: is missing; {cure}")
         if checksum(path) != expected:
-            raise ArtefactError(f"{path}: damaged (its sha256 is not the one recorded); {cure}")
+            raise unreadable(path, f"damaged (its sha256 is not the one recorded); {cure}")
 
 
 def file_state(path: Path) -> tuple[int, ...]:

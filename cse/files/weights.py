@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cse.errors import ArtefactError, first_line
 from cse.files import hub
-from cse.files.writing import read_json
+from cse.files.writing import read_json, unreadable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -126,7 +126,7 @@ def _unpickled(path: Path) -> dict[str, np.ndarray]:
         # Only the newer, zipped format can be memory-mapped.
         value = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except pickle.UnpicklingError as error:
-        raise ArtefactError(f"{path}: holds more than tensors and could run code; give it in safetensors") from error
+        raise unreadable(path, "holds more than tensors and could run code; give it in safetensors") from error
     except Exception as error:  # a damaged pickle can raise anything
         raise _damaged(path, error) from error
     named = isinstance(value, dict) and all(isinstance(key, str) for key in value)
@@ -139,4 +139,4 @@ def _unpickled(path: Path) -> dict[str, np.ndarray]:
 
 
 def _damaged(path: Path, error: Exception) -> ArtefactError:
-    return ArtefactError(f"{path}: damaged ({first_line(error)}); copy or train it again")
+    return unreadable(path, f"damaged ({first_line(error)}); copy or train it again")

@@ -21,6 +21,8 @@ from cse.files.replace import beside, followed, locked, recover, replacement, se
 DIGITS = 12  # of a digest, in hex
 BLOCK = 1 << 20
 Read = TypeVar("Read", bound=Callable[..., Any])
+LFS_SIGN = b"version https://git-lfs"  # how a pointer of Git LFS begins
+LFS_POINTER = "a pointer of Git LFS, not the file itself; run git lfs pull where it was cloned"
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -209,6 +211,14 @@ def not_permitted(path: Path | str) -> str:
     return f"{path}: permission denied; change its permissions, or give another"
 
 
+def unreadable(path: Path, problem: str) -> ArtefactError:
+    """Return the error of a file with a `problem`, or of a pointer of Git LFS in a file's place."""
+    with suppress(OSError), path.open("rb") as file:
+        if file.read(len(LFS_SIGN)) == LFS_SIGN:
+            problem = f"is {LFS_POINTER}"
+    return ArtefactError(f"{path}: {problem}")
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object in a JSON file of a model folder. Raises ArtefactError if it is missing or damaged."""
     try:
@@ -218,7 +228,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except PermissionError as error:
         raise ArtefactError(not_permitted(path)) from error
     except (OSError, ValueError, RecursionError) as error:  # RecursionError: deeply nested lists
-        raise ArtefactError(f"{path}: cannot read {path.name}, damaged ({error}); copy or train it again") from error
+        raise unreadable(path, f"cannot read {path.name}, damaged ({error}); copy or train it again") from error
     if not isinstance(value, dict):
         raise ArtefactError(f"{path}: holds no configuration; copy or train it again")
     return value

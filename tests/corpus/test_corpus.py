@@ -392,6 +392,8 @@ BAD_FILES = [
     ("binary.txt", b"\x7fELF\0\1\2\3 a b c", r"line 1 holds a NUL byte"),
     ("photo.png", b"\x89PNG\r\n\x1a\n", r"is a picture, not a text file; save its text as .txt"),
     ("paper.pdf", b"%PDF-1.4\n1 0 obj", r"is a PDF document, not a text file; save its text as .txt"),
+    ("clone.csv", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n", "run git lfs pull"),
+    ("login.csv", "<!DOCTYPE html>\n<html><body>Sign in</body></html>\n", "is a web page, not a table; download"),
     ("old.xls", b"\xd0\xcf\x11\xe0" + b"\0" * 600, r"workbook of the old format .xls; save it as .xlsx or .csv"),
     ("wide.csv", ",".join(f"c{n}" for n in range(3000)) + "\n" + "," * 2999 + "\n", "3,000 columns"),
     ("cell.csv", "id,text\n1,fine\n2," + "x" * 10_000_001 + "\n", "line 3"),

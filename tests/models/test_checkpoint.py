@@ -24,6 +24,7 @@ from cse.encoder.backbone import describe, load_backbone
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.evaluation.metrics import spearman
+from cse.files.writing import LFS_SIGN
 from cse.methods.presets import preset
 from cse.models.checkpoint import read_checkpoint_config, save
 from cse.models.config import Storage
@@ -95,6 +96,7 @@ def test_broken_checkpoints_are_refused_with_the_cure(checkpoint):
 
     weights = "model.safetensors"
     broken(lambda f: (f / weights).write_bytes((f / weights).read_bytes()[:200]), "damaged")
+    broken(lambda f: (f / weights).write_bytes(LFS_SIGN), "run git lfs pull")
     broken(lambda f: (f / weights).unlink(), "no model.safetensors")
     broken(lambda f: save_file({"prefix": torch.zeros(1)}, f / weights), "its sha256 is not")
     broken(lambda f: edit_config(f, format=99), "checkpoint format 99")

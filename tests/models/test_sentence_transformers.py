@@ -28,6 +28,7 @@ import cse
 from cse.errors import ArtefactError
 from cse.evaluation.sts import units
 from cse.evaluation.tasks import TaskData
+from cse.files.writing import LFS_SIGN
 from cse.models.export import export_model
 from cse.models.names import resolve, resolve_backbone
 from cse.models.push import copy_model
@@ -341,4 +342,7 @@ def test_an_older_pickle_is_read_as_weights_alone(folder):
     np.testing.assert_array_equal(cse.load(str(folder)).encode(SENTENCES), expected)
     torch.save({"linear.weight": Path("x")}, folder / "2_Dense" / "pytorch_model.bin")
     with pytest.raises(ArtefactError, match="could run code"):
+        cse.load(str(folder))
+    (folder / "2_Dense" / "pytorch_model.bin").write_bytes(LFS_SIGN + b".github.com/spec/v1\n")
+    with pytest.raises(ArtefactError, match="run git lfs pull"):
         cse.load(str(folder))
