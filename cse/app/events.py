@@ -39,9 +39,14 @@ SILENT: dict[str, Any] = {**HIDDEN, "show_progress": "hidden", "show_progress_on
 QUICK: dict[str, Any] = {**SILENT, "queue": False}  # without a model
 
 # Hidden and outside the tabs, whose content is not in the page until they are opened.
-HOOK = """const ask = (event, asked) => { Object.assign(cse, {wanted: '', asked}); trigger(event, {}); };
-cse.fill = (stay = []) => ask('submit', {stay});
-window.addEventListener('popstate', () => ask('select', cse.left()));"""
+HOOK = """let number = 0;
+const ask = (event, more, filling) => {
+  number += 1;
+  Object.assign(cse, {wanted: '', filling, asked: {number, address: location.search, ...more}});
+  trigger(event, {});
+};
+cse.fill = (stay = [], filling = false) => ask('submit', {stay}, filling);
+window.addEventListener('popstate', () => ask('select', cse.left(), false));"""
 ASKED = "() => [cse.asked]"  # read when it is sent: an event that waits is repeated with its first data
 Whole = Callable[[Mapping[str, str]], Mapping[str, str]]
 
@@ -242,19 +247,19 @@ def link(
     for content, state in states:
         content_run = with_given(content.run.fn), [state, *content.run.inputs], list(content.run.outputs)
         state.change(*content_run, **content.lane)
-    filled = [tabs, *shared.fields.values()]
+    asked = gr.JSON({}, visible=False)  # at last what the page shows the answer of
+    filled = [asked, tabs, *shared.fields.values()]
     filled += [component for _, content in parts for component in content.named()]
     filled += [state for _, state in states]
     last: dict[str, Any] = {"trigger_mode": "always_last", **SILENT}
     hook = gr.HTML("", html_template="", js_on_load=HOOK, apply_default_css=False, visible="hidden")
     opened.then(None, js="() => cse.read()", **HIDDEN)
-    asked = gr.JSON({}, visible=False)
     back = hook.select(restorer(parts, shared, back=True, whole=whole), asked, filled, js=ASKED, **last)
     fill = hook.submit(restorer(parts, shared, whole=whole), asked, filled, js=ASKED, **last)
     for event in (back, fill):
         event.then(None, js="() => cse.filled()", **HIDDEN)
     for name, (tab, contents) in linked.items():
-        write_on(tab, name, next(iter(linked)), contents, shared, fill)
+        write_on(tab, name, next(iter(linked)), contents, shared, fill, asked)
 
 
 def with_given(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -279,15 +284,20 @@ def with_given(function: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], shared: Shared, filled: Any) -> None:
-    """Write a tab's address when it is selected, on the triggers of its parts, and when a shared field is edited."""
+def write_on(
+    tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], shared: Shared, filled: Any, asked: gr.JSON
+) -> None:
+    """Write a tab's address when it is selected, on the triggers of its parts, and when a shared field is edited.
+
+    It is written after the event `filled`, too, unless a newer address waits than the one `asked`.
+    """
     names = [*shared.fields, *(field for content in contents for field in content.names)]
-    inputs = [*shared.fields.values(), *(component for content in contents for component in content.named())]
-    initial = [component.value for component in inputs]
+    fields = [*shared.fields.values(), *(component for content in contents for component in content.named())]
+    inputs, initial = [asked, *fields], [component.value for component in fields]
 
     def script(method: str, **moment: bool) -> dict[str, Any]:
         values = {"tab": name, "first": first, "names": names, "initial": initial, "method": method, **moment}
-        return {"js": f"(...values) => cse.write({json.dumps(values)}, values)", **HIDDEN}
+        return {"js": f"(asked, ...values) => cse.write({json.dumps(values)}, asked, values)", **HIDDEN}
 
     tab.select(None, inputs, None, **script("pushState", chosen=True))
     steps = [field.input for field in shared.fields.values()]  # type: ignore[attr-defined]
@@ -306,7 +316,9 @@ def restorer(
     back: bool = False,
     whole: Whole = dict,
 ) -> Callable[..., list[Any]]:
-    """Return a handler that reads tab, shared fields and inputs from the address, and a new state of each part to run.
+    """Return a handler that gives tab, shared fields and inputs of an address, and a new state of each part to run.
+
+    Before them it returns what was `asked`: the address, its number, and the fields that stay as they are.
 
     A state is a number and the values of the part's inputs by their places, without those that stay as they are.
 
@@ -317,9 +329,10 @@ def restorer(
     """
     known, fields, names = dict(parts), shared.fields, {field for _, content in parts for field in content.names}
 
-    def restore(asked: Any, request: gr.Request) -> list[Any]:
-        address, asked = whole(dict(request.query_params)), asked if isinstance(asked, dict) else {}
-        stay, places, edited = (asked.get(name) for name in ("stay", "places", "filled"))
+    def restore(asked: Any) -> list[Any]:
+        sent = asked if isinstance(asked, dict) else {}
+        address = whole(dict(parse_qsl(str(sent.get("address", ""))[1:], True)))
+        stay, places, edited = (sent.get(name) for name in ("stay", "places", "filled"))
         before = places if back and isinstance(places, dict) and isinstance(edited, list) else {}
         again: dict[str, tuple[Mapping[str, str], Any]] = {
             place: (dict(parse_qsl(str(query)[1:], True)), edited) for place, query in before.items()
@@ -335,8 +348,8 @@ def restorer(
         filled = list(zip(fields.values(), chosen, strict=True))  # several parts may read a field
         updates, runs = list[Any](), list[Any]()
         for name, content in parts:
-            texts, asked = again.get(name, ({}, ()))
-            runs_again = any(field in asked for field in content.names)
+            texts, edited = again.get(name, ({}, ()))
+            runs_again = any(field in edited for field in content.names)
             values = restored(content.names, content.named(), texts, back) if runs_again else None
             updates += [gr.skip()] * len(content.names) if values is None else values
             filled += zip(content.named(), values or (), strict=False)
@@ -349,7 +362,7 @@ def restorer(
                 }
                 runs.append(gr.skip() if values is None else (next(NUMBERS), kept))
         selected = gr.Tabs(selected=tab) if tab in known else gr.skip()
-        return [selected, *chosen, *updates, *runs]
+        return [sent, selected, *chosen, *updates, *runs]
 
     return restore
 

@@ -1,6 +1,7 @@
 """Fields and addresses: errors stand at their field, the newest request is answered, an address is never markup."""
 
 from types import SimpleNamespace
+from urllib.parse import urlencode
 
 import gradio as gr
 import pytest
@@ -35,8 +36,8 @@ def test_a_corpus_of_the_address_that_is_not_here_is_named_without_markup_and_th
     restore = restorer([("search", Linked(("q",), Run(print, (query, CORPUS), ()), ()))], Shared({"corpus": CORPUS}))
 
     def opened(**address: str) -> list:
-        values = restore({"stay": []}, SimpleNamespace(query_params=address))
-        return [None if skipped(value) else value for value in values[1:]]
+        values = restore({"stay": [], "address": f"?{urlencode(address)}"})
+        return [None if skipped(value) else value for value in values[2:]]
 
     chosen, value, (_, kept) = opened(tab="search", q="cats", corpus="own")
     assert (chosen, value, kept) == ("own", "cats", {0: "cats", 1: "own"})
@@ -53,8 +54,8 @@ def test_places_that_a_lesson_has_left_get_their_addresses_again_and_run_where_i
     restore = restorer(parts, Shared({}), back=True)
 
     def left(**data: object) -> list:
-        values = restore(data, SimpleNamespace(query_params={"tab": "search", "q": "cats"}))
-        return [None if skipped(value) else value for value in values[1:4]]
+        values = restore({"address": "?tab=search&q=cats", **data})
+        return [None if skipped(value) else value for value in values[2:5]]
 
     assert left() == ["cats", None, None]
     assert left(places={"tokens": "?tab=tokens&sentence="}, filled=["tab", "sentence"]) == ["cats", "", None]

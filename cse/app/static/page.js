@@ -41,13 +41,13 @@ function remember() {
 // that is written: what is shown until then is what was there before. The models are always written, as another server
 // may begin with others, and a field that has its `initial` value is not; of a corpus other than the first it is, since
 // texts of that corpus would take the place of examples.
-function write({tab, first, names, initial, method, chosen, filled}, values) {
+function write({tab, first, names, initial, method, chosen, filled}, asked, values) {
   cse.first = first;
   remember();
   const now = new URLSearchParams(location.search), query = new URLSearchParams({tab});
   const pressed = chosen && cse.pressed === `place-${tab}-button`;
   if (chosen) Object.assign(cse, {tab, pressed: pressed ? '' : cse.pressed});
-  if (filled && now.get('tab') !== tab) return;
+  if (filled && (now.get('tab') !== tab || asked.number !== cse.asked.number)) return;
   if (!chosen && cse.filling !== Boolean(filled)) return;
   cse.filling = false;
   if (!window.cseOpened || cse.tab !== tab || (chosen && (!pressed || (now.get('tab') || first) === tab))) return;
@@ -198,8 +198,7 @@ document.addEventListener('click', event => {
   const stay = [...now.keys()].filter(name => !query.has(name) && (same || name === 'corpus'));
   stay.forEach(name => query.set(name, now.get(name)));
   history.pushState(null, '', address(query));
-  cse.filling = same;
-  cse.fill(stay);
+  cse.fill(stay, same);
 });
 
 // A long text that fits in its three lines offers no more of it.
