@@ -40,13 +40,13 @@ QUICK: dict[str, Any] = {**SILENT, "queue": False}  # without a model
 
 # Hidden and outside the tabs, whose content is not in the page until they are opened.
 HOOK = """let number = 0;
-const ask = (event, more, filling) => {
+const ask = (more, filling) => {
   number += 1;
   Object.assign(cse, {wanted: '', filling, asked: {number, address: location.search, ...more}});
-  trigger(event, {});
+  trigger('submit', {});
 };
-cse.fill = (stay = [], filling = false) => ask('submit', {stay}, filling);
-window.addEventListener('popstate', () => ask('select', cse.left(), false));"""
+cse.fill = (stay = [], filling = false) => ask({stay}, filling);
+window.addEventListener('popstate', () => ask({back: true, ...cse.left()}, false));"""
 ASKED = "() => [cse.asked]"  # read when it is sent: an event that waits is repeated with its first data
 Whole = Callable[[Mapping[str, str]], Mapping[str, str]]
 
@@ -251,13 +251,11 @@ def link(
     filled = [asked, tabs, *shared.fields.values()]
     filled += [component for _, content in parts for component in content.named()]
     filled += [state for _, state in states]
-    last: dict[str, Any] = {"trigger_mode": "always_last", **SILENT}
     hook = gr.HTML("", html_template="", js_on_load=HOOK, apply_default_css=False, visible="hidden")
     opened.then(None, js="() => cse.read()", **HIDDEN)
-    back = hook.select(restorer(parts, shared, back=True, whole=whole), asked, filled, js=ASKED, **last)
-    fill = hook.submit(restorer(parts, shared, whole=whole), asked, filled, js=ASKED, **last)
-    for event in (back, fill):
-        event.then(None, js="() => cse.filled()", **HIDDEN)
+    restore = restorer(parts, shared, whole)
+    fill = hook.submit(restore, asked, filled, js=ASKED, trigger_mode="always_last", **SILENT)
+    fill.then(None, js="() => cse.filled()", **HIDDEN)
     for name, (tab, contents) in linked.items():
         write_on(tab, name, next(iter(linked)), contents, shared, fill, asked)
 
@@ -289,7 +287,7 @@ def write_on(
 ) -> None:
     """Write a tab's address when it is selected, on the triggers of its parts, and when a shared field is edited.
 
-    It is written after the event `filled`, too, unless a newer address waits than the one `asked`.
+    It is written after the event `filled`, too. The value of `asked` is the address that was read last.
     """
     names = [*shared.fields, *(field for content in contents for field in content.names)]
     fields = [*shared.fields.values(), *(component for content in contents for component in content.named())]
@@ -313,26 +311,25 @@ def write_on(
 def restorer(
     parts: Sequence[tuple[str, Linked]],
     shared: Shared,
-    back: bool = False,
     whole: Whole = dict,
-) -> Callable[..., list[Any]]:
+) -> Callable[[Any], list[Any]]:
     """Return a handler that gives tab, shared fields and inputs of an address, and a new state of each part to run.
 
     Before them it returns what was `asked`: the address, its number, and the fields that stay as they are.
 
     A state is a number and the values of the part's inputs by their places, without those that stay as they are.
 
-    The `parts` are in the order of the page, each with the name of its tab. With `back`, inputs that the address lacks
-    get their initial values, and all parts of the tab run. `whole` returns an address with what it stands for.
-    The event may have other `places`, those of a lesson that was left, with their addresses before it: their parts run
-    of which the lesson has `filled` a field.
+    The `parts` are in the order of the page, each with the name of its tab. `whole` returns an address with what it
+    stands for. What is asked may say that it is `back`: inputs that the address lacks get their initial values, and all
+    parts of the tab run. It may have other `places`, those of a lesson that was left, with their addresses before it:
+    their parts run of which the lesson has `filled` a field.
     """
     known, fields, names = dict(parts), shared.fields, {field for _, content in parts for field in content.names}
 
     def restore(asked: Any) -> list[Any]:
         sent = asked if isinstance(asked, dict) else {}
         address = whole(dict(parse_qsl(str(sent.get("address", ""))[1:], True)))
-        stay, places, edited = (sent.get(name) for name in ("stay", "places", "filled"))
+        back, stay, places, edited = (sent.get(name) for name in ("back", "stay", "places", "filled"))
         before = places if back and isinstance(places, dict) and isinstance(edited, list) else {}
         again: dict[str, tuple[Mapping[str, str], Any]] = {
             place: (dict(parse_qsl(str(query)[1:], True)), edited) for place, query in before.items()
@@ -344,13 +341,13 @@ def restorer(
         if back and tab not in known:
             tab = parts[0][0]
         again[tab] = named, names if back else address
-        chosen = restored(list(fields), list(fields.values()), named, back, shared.offered())
+        chosen = restored(list(fields), list(fields.values()), named, bool(back), shared.offered())
         filled = list(zip(fields.values(), chosen, strict=True))  # several parts may read a field
         updates, runs = list[Any](), list[Any]()
         for name, content in parts:
             texts, edited = again.get(name, ({}, ()))
             runs_again = any(field in edited for field in content.names)
-            values = restored(content.names, content.named(), texts, back) if runs_again else None
+            values = restored(content.names, content.named(), texts, bool(back)) if runs_again else None
             updates += [gr.skip()] * len(content.names) if values is None else values
             filled += zip(content.named(), values or (), strict=False)
             if content.names:

@@ -51,10 +51,10 @@ def test_places_that_a_lesson_has_left_get_their_addresses_again_and_run_where_i
         query, sentence, layer = gr.Textbox("dogs"), gr.Textbox("One."), gr.Slider(1, 9, 2, step=1)
     linked = [("search", "q", query), ("tokens", "sentence", sentence), ("tokens", "layer", layer)]
     parts = [(place, Linked((name,), Run(print, (field,), ()), ())) for place, name, field in linked]
-    restore = restorer(parts, Shared({}), back=True)
+    restore = restorer(parts, Shared({}))
 
     def left(**data: object) -> list:
-        values = restore({"address": "?tab=search&q=cats", **data})
+        values = restore({"address": "?tab=search&q=cats", "back": True, **data})
         return [None if skipped(value) else value for value in values[2:5]]
 
     assert left() == ["cats", None, None]

@@ -33,21 +33,23 @@ function remember() {
   if (!now.has('lesson')) cse.places[now.get('tab') || cse.first] = location.search;
 }
 
-// Write what a tab shows into the address. One that was just `chosen` makes no entry in the history if the address names
-// it already, as after opening, or if nobody pressed it: after a quick second Back the first one's tab is chosen while
-// the address is further back. A tab that is not shown writes nothing. Gradio reports the first tab as chosen while it
-// draws the page, before the address is read. What is typed takes the entry of what was typed before it, but not of what
-// Enter asked for. In a lesson Back leads to the step before. From the press of a link until the tab is `filled` only
-// that is written: what is shown until then is what was there before. The models are always written, as another server
-// may begin with others, and a field that has its `initial` value is not; of a corpus other than the first it is, since
-// texts of that corpus would take the place of examples.
+// Write what a tab shows into the address. One that was just `chosen` makes no entry in the history if the address
+// names it already, as after opening, or if nobody pressed it: after a quick second Back the first one's tab is chosen
+// while the address is further back. A tab that is not shown writes nothing. Gradio reports the first tab as chosen
+// while it draws the page, before the address is read. What is typed takes the entry of what was typed before it, but
+// not of what Enter asked for. In a lesson Back leads to the step before. Until the address that was `asked` last is
+// read nothing is written, and from the press of a link until its tab is `filled` only that: what is shown is what was
+// there before. The models are always written, as another server may begin with others, and a field that has its
+// `initial` value is not; of a corpus other than the first it is, since texts of that corpus would take the place of
+// examples.
 function write({tab, first, names, initial, method, chosen, filled}, asked, values) {
   cse.first = first;
   remember();
   const now = new URLSearchParams(location.search), query = new URLSearchParams({tab});
   const pressed = chosen && cse.pressed === `place-${tab}-button`;
   if (chosen) Object.assign(cse, {tab, pressed: pressed ? '' : cse.pressed});
-  if (filled && (now.get('tab') !== tab || asked.number !== cse.asked.number)) return;
+  if (filled && now.get('tab') !== tab) return;
+  if (!chosen && asked.number !== cse.asked?.number) return;
   if (!chosen && cse.filling !== Boolean(filled)) return;
   cse.filling = false;
   if (!window.cseOpened || cse.tab !== tab || (chosen && (!pressed || (now.get('tab') || first) === tab))) return;
@@ -80,7 +82,6 @@ function filled() {
   document.documentElement.classList.remove('cse-reading');
   const tab = document.getElementById(cse.wanted);
   if (tab?.ariaSelected === 'false') tab.click();
-  cse.wanted = '';
 }
 
 async function copied(text) {
@@ -194,7 +195,7 @@ document.addEventListener('click', event => {
   event.preventDefault();
   document.querySelectorAll(':popover-open').forEach(panel => panel.hidePopover());
   const query = new URLSearchParams(link.search), now = new URLSearchParams(location.search);
-  const same = now.get('tab') === query.get('tab');  // the other fields of the place stay, in the address, too
+  const same = (now.get('tab') || cse.first) === query.get('tab');  // the other fields of the place stay, in the address, too
   const stay = [...now.keys()].filter(name => !query.has(name) && (same || name === 'corpus'));
   stay.forEach(name => query.set(name, now.get(name)));
   history.pushState(null, '', address(query));
