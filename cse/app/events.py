@@ -308,11 +308,7 @@ def write_on(
         event.success(None, inputs, None, **script("pushState"))
 
 
-def restorer(
-    parts: Sequence[tuple[str, Linked]],
-    shared: Shared,
-    whole: Whole = dict,
-) -> Callable[[Any], list[Any]]:
+def restorer(parts: Sequence[tuple[str, Linked]], shared: Shared, whole: Whole = dict) -> Callable[[Any], list[Any]]:
     """Return a handler that gives tab, shared fields and inputs of an address, and a new state of each part to run.
 
     Before them it returns what was `asked`: the address, its number, and the fields that stay as they are.
@@ -326,13 +322,16 @@ def restorer(
     """
     known, fields, names = dict(parts), shared.fields, {field for _, content in parts for field in content.names}
 
+    def values_of(query: Any) -> dict[str, str]:
+        return dict(parse_qsl(str(query)[1:], True))
+
     def restore(asked: Any) -> list[Any]:
         sent = asked if isinstance(asked, dict) else {}
-        address = whole(dict(parse_qsl(str(sent.get("address", ""))[1:], True)))
-        back, stay, places, edited = (sent.get(name) for name in ("back", "stay", "places", "filled"))
+        address, back = whole(values_of(sent.get("address", ""))), bool(sent.get("back"))
+        stay, places, edited = (sent.get(name) for name in ("stay", "places", "filled"))
         before = places if back and isinstance(places, dict) and isinstance(edited, list) else {}
         again: dict[str, tuple[Mapping[str, str], Any]] = {
-            place: (dict(parse_qsl(str(query)[1:], True)), edited) for place, query in before.items()
+            place: (values_of(query), edited) for place, query in before.items()
         }
         named = {field: value for field, value in address.items() if not isinstance(stay, list) or field not in stay}
         tab = str(address.get("tab"))
@@ -341,13 +340,13 @@ def restorer(
         if back and tab not in known:
             tab = parts[0][0]
         again[tab] = named, names if back else address
-        chosen = restored(list(fields), list(fields.values()), named, bool(back), shared.offered())
+        chosen = restored(list(fields), list(fields.values()), named, back, shared.offered())
         filled = list(zip(fields.values(), chosen, strict=True))  # several parts may read a field
         updates, runs = list[Any](), list[Any]()
         for name, content in parts:
             texts, edited = again.get(name, ({}, ()))
             runs_again = any(field in edited for field in content.names)
-            values = restored(content.names, content.named(), texts, bool(back)) if runs_again else None
+            values = restored(content.names, content.named(), texts, back) if runs_again else None
             updates += [gr.skip()] * len(content.names) if values is None else values
             filled += zip(content.named(), values or (), strict=False)
             if content.names:

@@ -70,12 +70,12 @@ SUFFIXES = {
     ".ndjson": JSON_LINES, ".json": JSON, ".parquet": PARQUET, ".arrow": ARROW, ".feather": ARROW, ".xlsx": XLSX,
     ".xlsm": XLSX,
 }  # fmt: skip
-PICTURE = "a picture, not a text file; save its text as .txt"
+SAVE_TEXT = "not a text file; save its text as .txt"
 DOCUMENTS = {  # what is no table, with the cure, by its first bytes
-    b"%PDF-": "a PDF document, not a text file; save its text as .txt",
-    b"{\\rtf": "an RTF document, not a text file; save its text as .txt",
-    b"\x89PNG": PICTURE,
-    b"\xff\xd8\xff": PICTURE,
+    b"%PDF-": f"a PDF document, {SAVE_TEXT}",
+    b"{\\rtf": f"an RTF document, {SAVE_TEXT}",
+    b"\x89PNG": f"a picture, {SAVE_TEXT}",
+    b"\xff\xd8\xff": f"a picture, {SAVE_TEXT}",
     b"\xd0\xcf\x11\xe0": "a workbook of the old format .xls; save it as .xlsx or .csv",
     LFS_SIGN: LFS_POINTER,
 }
@@ -221,7 +221,7 @@ def is_workbook(path: Path) -> bool:
     if "mimetype" in names:
         raise ValueError(f"{path}: is an OpenDocument file; save it as .xlsx or .csv")
     if "word/document.xml" in names:
-        raise ValueError(f"{path}: is a Word document, not a text file; save its text as .txt")
+        raise ValueError(f"{path}: is a Word document, {SAVE_TEXT}")
     return "xl/workbook.xml" in names
 
 

@@ -49,8 +49,7 @@ function write({tab, first, names, initial, method, chosen, filled}, asked, valu
   const pressed = chosen && cse.pressed === `place-${tab}-button`;
   if (chosen) Object.assign(cse, {tab, pressed: pressed ? '' : cse.pressed});
   if (filled && now.get('tab') !== tab) return;
-  if (!chosen && asked.number !== cse.asked?.number) return;
-  if (!chosen && cse.filling !== Boolean(filled)) return;
+  if (!chosen && (asked.number !== cse.asked?.number || cse.filling !== Boolean(filled))) return;
   cse.filling = false;
   if (!window.cseOpened || cse.tab !== tab || (chosen && (!pressed || (now.get('tab') || first) === tab))) return;
   const [texts, begun] = [values, initial].map(all => all.map(value => String(value ?? '')));
@@ -195,7 +194,8 @@ document.addEventListener('click', event => {
   event.preventDefault();
   document.querySelectorAll(':popover-open').forEach(panel => panel.hidePopover());
   const query = new URLSearchParams(link.search), now = new URLSearchParams(location.search);
-  const same = (now.get('tab') || cse.first) === query.get('tab');  // the other fields of the place stay, in the address, too
+  // The other fields of the same place stay, in the address, too.
+  const same = (now.get('tab') || cse.first) === query.get('tab');
   const stay = [...now.keys()].filter(name => !query.has(name) && (same || name === 'corpus'));
   stay.forEach(name => query.set(name, now.get(name)));
   history.pushState(null, '', address(query));
