@@ -79,7 +79,7 @@ def main(
     check_guarded(for_spreadsheets, output, groups)
     corpus = cli.read_corpus(file, column, read=read).check(1, "a search for duplicates")
     if len(corpus) == 1:
-        raise ValueError(f"{file}: only 1 text in it; duplicates need at least 2")
+        raise ValueError(f"{corpus.name}: only 1 text in it; duplicates need at least 2")
     encoder = cse.load(model, pooling, family=family)
     distinct, rows = numbered(corpus.sentences)
     with tempfile.TemporaryDirectory() as folder:

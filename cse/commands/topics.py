@@ -60,7 +60,7 @@ def main(
         summary["scores"]["fitted"] = count
         summary["notes"].append(f"{encoder.name} was {fitted_note(count, len(set(corpus.sentences)))}")
     document = {
-        "model": encoder.name, "fingerprint": encoder.fingerprint, "data": file, "texts": len(corpus), **summary
+        "model": encoder.name, "fingerprint": encoder.fingerprint, "data": corpus.name, "texts": len(corpus), **summary
     }  # fmt: skip
     if csv_output is not None:
         _write_table(csv_output, corpus, numbers, summary["groups"], for_spreadsheets)

@@ -26,6 +26,7 @@ from cse.corpus.lines import MAX_LINE_BYTES
 from cse.corpus.source import (
     BATCH_ROWS,
     JSON_MARK,
+    REPEATS,
     Batch,
     Source,
     as_json,
@@ -110,7 +111,10 @@ class Corpus:
             text, label = column or data.text, labels or data.label
             for name in filter(None, (text, label)):
                 _check_column(data.name, data.table.schema, name)
-            return replace(data, text=text, label=label)
+            paths = [name for name in (text, label) if name is not None and name not in data.columns]
+            batches = _nested(((data.numbers, batch) for batch in data.table.to_batches()), paths)
+            table = pa.Table.from_batches([batch for _, batch in batches]) if paths else data.table
+            return replace(data, table=table, text=text, label=label)
         if isinstance(data, str | Path):
             return cls.read(data, column, labels, options=options, limit=limit)
         rows = source_in_memory(data.take(limit) if limit and is_stream(data) else data)
@@ -257,8 +261,9 @@ def _corpus(
     if first is None:
         empty = pa.table({TEXT_NAMES[1]: pa.array([], pa.large_string())})
         return Corpus(rows.name, empty, np.empty(0, np.int64), TEXT_NAMES[1], None, tuple(rows.facts))
-    sample = first[1].slice(0, SAMPLE_ROWS)
-    text = text_column(rows, sample, column, labels, options)
+    sample, asked = first[1].slice(0, SAMPLE_ROWS), [name for name in (column, labels) if isinstance(name, str)]
+    later = [name for name in asked if rows.varies and limit is None and not _has_column(rows.schema, name)]
+    text = column if column in later else text_column(rows, sample, column, None if later else labels, options)
     nested = [path for path in (text, labels) if path is not None and path not in rows.schema.names]
     batches = _nested(chain([first], rows.batches), nested)
     numbers, table = _collected(rows.name, batches, limit, max_bytes)
@@ -273,7 +278,10 @@ def _corpus(
             odd = [str(row) for row, *cells in numbered if any("\ufffd" in cell for cell in cells if cell)]
             shown = ", ".join(odd[:SHOWN_ROWS]) + (", …" if len(odd) > SHOWN_ROWS else "")
             facts.append(f"{len(odd):,} row{'' if len(odd) == 1 else 's'} with undecoded characters ({shown})")
-    return Corpus(rows.name, table, numbers, text, labels, tuple(facts), lines=rows.format == formats.TEXT)
+    corpus = Corpus(rows.name, table, numbers, text, labels, tuple(facts), lines=rows.format == formats.TEXT)
+    for name in later:
+        _check_column(rows.name, corpus.source_table.schema, name)
+    return corpus
 
 
 def _collected(
@@ -409,23 +417,27 @@ def _paths(sample: pa.RecordBatch, name: str) -> list[str]:
 
 
 def _check_column(source: str, schema: pa.Schema, name: str) -> None:
-    if name in schema.names:
-        if f"{name}.2" in schema.names:
-            raise ValueError(f"{source}: several columns are called {name!r}; give each another name")
-        return
-    root = next((schema.field(stem) for stem in _stems(name) if stem in schema.names), None)
-    if root is None or not (is_json(root) or pa.types.is_nested(root.type)):
+    if not _has_column(schema, name):
         raise ValueError(f"{source}: no column {name!r}; it has {', '.join(schema.names[:40]) or 'none'}")
+    if any((entry.metadata or {}).get(REPEATS) == name.encode() for entry in schema):
+        raise ValueError(f"{source}: several columns are called {name!r}; give each another name")
 
 
-def _stems(path: str) -> Iterator[str]:
-    """Yield what may be the column in a dotted path, the longest first."""
+def _has_column(schema: pa.Schema, name: str) -> bool:
+    """True if there is a column of this name, or one of nested values that it may be a path into."""
+    root = _root(schema, name)
+    return root is not None and (root.name == name or is_json(root) or pa.types.is_nested(root.type))
+
+
+def _root(schema: pa.Schema, path: str) -> pa.Field | None:
+    """Return the column at the beginning of a dotted path, which may have dots itself."""
     parts = path.split(".")
-    return (".".join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
+    stems = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+    return next((schema.field(stem) for stem in stems if stem in schema.names), None)
 
 
 def _nested(batches: Iterator[Batch], paths: Sequence[str]) -> Iterator[Batch]:
-    """Yield batches with a further column for each dotted path into nested values."""
+    """Yield batches with a further column for each dotted path into nested values, where they have those."""
 
     def inner(value: Any, keys: Sequence[str]) -> str | None:
         for key in keys:
@@ -439,9 +451,11 @@ def _nested(batches: Iterator[Batch], paths: Sequence[str]) -> Iterator[Batch]:
 
     for numbers, batch in batches:
         for path in paths:
-            root = next(stem for stem in _stems(path) if stem in batch.schema.names)
-            entry, keys = batch.schema.field(root), path[len(root) + 1 :].split(".")
-            cells = [inner(value, keys) for value in values_of(entry, batch.column(root))]
+            root = _root(batch.schema, path)
+            if root is None or root.name == path:
+                continue
+            keys = path[len(root.name) + 1 :].split(".")
+            cells = [inner(value, keys) for value in values_of(root, batch.column(root.name))]
             column = pa.field(path, pa.large_string(), metadata=PATH_MARK)
             batch = batch.append_column(column, pa.array(cells, pa.large_string()))
         yield numbers, batch

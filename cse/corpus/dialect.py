@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
@@ -28,6 +28,7 @@ MAX_TITLE_ROWS = 10  # above the header
 DATE = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b")
 TIME_NAME = re.compile(r"date|datum|fecha|time|zeit|stamp|created|received", re.IGNORECASE)
 WORDS_OF_PROSE = 4  # of the median cell of a column of prose
+ESCAPE = re.compile(r'\\([\\"])?')
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,16 @@ class Dialect:
     skipped: int = 0  # lines before the table: Excel's "sep=;"
     escapes: bool = False
 
-    def reader(self, lines: object) -> csv._reader:  # type: ignore[name-defined]
+    def reader(self, lines: Iterable[str]) -> csv._reader:  # type: ignore[name-defined]
         """A strict reader of the lines."""
         csv.field_size_limit(MAX_LINE_BYTES)
         quoting = csv.QUOTE_MINIMAL if self.quotes else csv.QUOTE_NONE
         escape = "\\" if self.escapes else None
+        if self.escapes:
+            # A backslash before another sign stands for itself.
+            lines = (ESCAPE.sub(lambda found: found[0] if found[1] else r"\\", line) for line in lines)
         shape: Any = {"delimiter": self.delimiter or ",", "quoting": quoting, "escapechar": escape}
-        return csv.reader(lines, **shape, strict=True)  # type: ignore[arg-type]
+        return csv.reader(lines, **shape, strict=True)
 
 
 def dialect_of(
@@ -81,7 +85,7 @@ def dialect_of(
         fitting = [guess for guess in guesses if guess.fits(own is not None)]
         if not fitting:
             return _alone(lines, own, header, skipped, complete)
-        best = max(fitting, key=lambda guess: (guess.share > 0.98, guess.delimiter == own, guess.named, guess.share))
+        best = max(fitting, key=lambda guess: (*guess.evenness, guess.delimiter == own, guess.named, guess.share))
     else:
         best = _Guess.of(delimiter, lines, complete)
     quoted = best.quotes if quotes is None else quotes
@@ -123,6 +127,7 @@ class _Guess:
     width: int
     share: float
     escapes: bool = False
+    decimal: bool = False  # every delimiter stands between digits, as the comma in 12,50
 
     @classmethod
     def of(cls, delimiter: str, lines: Sequence[str], complete: bool) -> _Guess:
@@ -146,7 +151,8 @@ class _Guess:
                 or any('""' in line for line in lines)
                 or all(map(in_quotes, lines[0].rstrip().split("\t")))
             )
-            guesses.append((share, quotes == meant, cls(delimiter, quotes, rows, width, share, escapes)))
+            decimal = delimiter == "," and not any(re.search(r"(?<!\d),|,(?!\d)", line) for line in lines)
+            guesses.append((share, quotes == meant, cls(delimiter, quotes, rows, width, share, escapes, decimal)))
         if not guesses:
             return cls(delimiter, True, [], 1, 0.0)
         best = max(guesses, key=lambda guess: guess[:2])[2]
@@ -168,6 +174,13 @@ class _Guess:
                 return None
             return rows
         return rows if complete or len(rows) < 2 else rows[:-1]
+
+    @property
+    def evenness(self) -> tuple[bool, ...]:
+        """What tells delimiters that fit apart: most rows are cut, and as the first one is; nearly all fit."""
+        widths = Counter(map(len, self.rows))
+        as_first = widths[len(self.rows[0])] >= MIN_SHARE * len(self.rows)
+        return widths[1] < (1 - MIN_SHARE) * len(self.rows), as_first, self.share > 0.98, not self.decimal
 
     @property
     def named(self) -> bool:
@@ -248,15 +261,19 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool | None:
         [cell.strip().rstrip(".?") if len(cell.split()) <= 3 else cell for cell in first]
     ):
         return False
-    if not body or any(cell.strip().lower() in USUAL_NAMES or "_" in cell for cell in first):
+    usual = [cell.strip().lower() in USUAL_NAMES for cell in first]
+    columns = [  # a usual header may stand between the rows once more, where files were joined
+        (name, [row[at] for row in body if at < len(row) and row[at].strip() and not (any(usual) and row == first)])
+        for at, name in enumerate(first)
+    ]
+    if not all(usual) and any(name.strip() and name in cells for name, cells in columns):
+        return False
+    if not body or any(usual) or any("_" in name and not _numbered(cells) for name, cells in columns):
         return True
     named = texts = 0
-    for column, name in enumerate(first):
-        cells = [row[column] for row in body if column < len(row) and row[column].strip()]
+    for name, cells in columns:
         if not cells or not name.strip():
             continue
-        if name in cells:
-            return False
         words = median(len(cell.split()) for cell in cells)
         texts += prose(cells)
         named += sum(map(is_number, cells)) > 0.9 * len(cells) or len(name.split()) <= 2 < WORDS_OF_PROSE <= words
@@ -273,6 +290,11 @@ def _heads(cells: Sequence[str], name: str) -> bool:
     question = len(name.split()) > MAX_NAME_WORDS // 2 and name.strip()[-1] in "?:"
     below = DATE.match if TIME_NAME.search(name) else is_number if question else None
     return below is not None and sum(map(bool, map(below, filled))) > 0.9 * len(filled)
+
+
+def _numbered(cells: Sequence[str]) -> bool:
+    """True if nearly all cells are written as names, such as ticket_001: so may be one above them that is no header."""
+    return bool(cells) and sum("_" in cell for cell in cells) > 0.9 * len(cells)
 
 
 def prose(cells: Sequence[str]) -> bool:

@@ -37,6 +37,7 @@ from cse.corpus.lines import (
     COMPRESSED,
     COMPRESSIONS,
     DAMAGED,
+    MAX_LINE_BYTES,
     ZIP,
     Encoding,
     encoding_of,
@@ -153,6 +154,7 @@ def read(name: str, options: Options | None = None) -> Source:
         with plain_errors(name):
             return _of_folder(path, options)
     check_regular(path)
+    name = str(path)  # without "./", as errors name it
     with plain_errors(name):
         encoding = cache(lambda: encoding_of(path, options.encoding))  # which may read the whole file
         kind = options.format or _format_of(path, options, encoding)
@@ -198,7 +200,7 @@ def _format_of(path: Path, options: Options, encoding: Coding) -> str:
     if options.delimiter or any(value is not None for value in (options.header, options.quotes, options.skip)):
         return DELIMITED
     named = SUFFIXES.get(suffix_of(path))
-    text = start.decode("utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace").lstrip()
+    text = _beginning(path, start)
     if text.startswith(("{", "[")) and (kind := _kind_of_json(path, text, named)):
         return kind
     if named != TEXT and text[:14].lower().startswith(("<!doctype html", "<html")):
@@ -209,6 +211,14 @@ def _format_of(path: Path, options: Options, encoding: Coding) -> str:
         return named
     lines, complete = _sample(path, encoding())
     return DELIMITED if dialect_of(lines, "", complete=complete).delimiter else TEXT
+
+
+def _beginning(path: Path, start: bytes) -> str:
+    """Return the text of the first bytes of a file, and of JSON its whole first line."""
+    coding = "utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    text = start.decode(coding, "replace").lstrip()
+    cut = text.startswith(("{", "[")) and "\n" not in text
+    return head(path, MAX_LINE_BYTES).decode(coding, "replace").lstrip() if cut else text
 
 
 def is_workbook(path: Path) -> bool:
@@ -298,10 +308,10 @@ def _above(rows: int) -> list[str]:
 
 def _schema(first: Sequence[str], header: bool | None) -> pa.Schema:
     """Return columns of texts by the names in the `first` row, or by their numbers if that is none."""
-    names = distinct_names([cell.strip() or str(number) for number, cell in enumerate(first, 1)])
+    names = [cell.strip() or str(number) for number, cell in enumerate(first, 1)]
     if header is False:
         names = [TEXT_NAMES[1]] if len(first) == 1 else [str(number) for number in range(1, len(first) + 1)]
-    return pa.schema([(name, pa.large_string()) for name in names])
+    return pa.schema([pa.field(name, pa.large_string(), metadata=mark) for name, mark in distinct_names(names).items()])
 
 
 def _cells(path: Path, dialect: Dialect, encoding: Encoding, unseen: bool = False) -> Iterator[list[str]]:
@@ -489,8 +499,9 @@ def _xlsx(path: Path, options: Options, coding: Coding) -> Source:
     book = load_workbook(content, read_only=True, data_only=True)
     if options.sheet is not None and options.sheet not in book.sheetnames:
         raise ValueError(f"{path}: has no sheet {options.sheet!r}; it has {', '.join(book.sheetnames)}")
-    sheets = [book[options.sheet]] if options.sheet else book.worksheets
+    sheets = [sheet for sheet in book.worksheets if options.sheet in (None, sheet.title)]  # none that is a chart
     for sheet in sheets:  # the first one that is not empty
+        sheet.reset_dimensions()  # some programs write too small ones, by which cells would be left out
         rows = _sheet_rows(sheet.iter_rows(values_only=True))
         if sample := list(islice(rows, SAMPLE_LINES)):
             break
@@ -505,7 +516,7 @@ def _xlsx(path: Path, options: Options, coding: Coding) -> Source:
     header = has_header(padded[above:]) if options.header is None else options.header
     every = chain(sample[above if header is False else above + 1 :], rows)
     facts = [f"sheet {sheet.title!r}"] if len(book.sheetnames) > 1 else []
-    facts += [] if header else ["no header"]
+    facts += ["no header"] if header is False else []
     facts += _above(sum(map(any, padded[:above])))
     schema = _schema(padded[above], header)
     return Source(str(path), XLSX, schema, text_batches(_padded(path, every, width), schema), facts, header=header)

@@ -18,6 +18,7 @@ BATCH_ROWS = 16_384
 MAX_BATCH_BYTES = 64 << 20  # of texts that are stored once for several rows
 MAX_COLUMNS = 2_000
 JSON_MARK = {b"cse": b"json"}  # metadata of a column whose cells are JSON
+REPEATS = b"repeats"  # the key of the name of another column, which a column has as well
 
 Batch = tuple[np.ndarray, pa.RecordBatch]  # the number of each row (n,), and its cells
 
@@ -37,15 +38,21 @@ class Source:
     facts: list[str] = field(default_factory=list)
     encoding: Encoding | None = None
     header: bool | None = True
+    varies: bool = False  # later batches may have other columns
 
 
-def distinct_names(names: Sequence[str]) -> list[str]:
-    """Return names of which each is there once: "text", "text.2"."""
-    distinct: dict[str, None] = {}
+def distinct_names(names: Sequence[str]) -> dict[str, dict[bytes, bytes] | None]:
+    """Return names of which each is there once, "text" and "text.2", with the metadata of one that `repeats` another.
+
+    A further one does not take a name that is there already.
+    """
+    distinct: dict[str, dict[bytes, bytes] | None] = {}
     for name in names:
-        numbered = chain([name], (f"{name}.{number}" for number in count(2)))
-        distinct[next(free for free in numbered if free not in distinct)] = None
-    return list(distinct)
+        numbered = (f"{name}.{number}" for number in count(2))
+        again = name in distinct
+        free = next(free for free in numbered if free not in distinct and free not in names) if again else name
+        distinct[free] = {REPEATS: name.encode()} if again else None
+    return distinct
 
 
 def text_batches(rows: Iterator[list[str]], schema: pa.Schema) -> Iterator[Batch]:
@@ -74,7 +81,8 @@ def of_dicts(name: str, kind: str, rows: Iterator[dict[str, Any]], encoding: Enc
     first = next(batches, None)
     schema = pa.schema([]) if first is None else first[1].schema
     named = schema.names != [str(number) for number in range(1, len(schema) + 1)] or not schema.names
-    return Source(name, kind, schema, batches if first is None else chain([first], batches), [], encoding, named)
+    batches = batches if first is None else chain([first], batches)
+    return Source(name, kind, schema, batches, [], encoding, named, varies=True)
 
 
 def _dict_batches(rows: Iterator[dict[str, Any]]) -> Iterator[Batch]:
@@ -135,9 +143,9 @@ def values_of(entry: pa.Field, column: pa.Array | pa.ChunkedArray) -> list[Any]:
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """Return a schema with distinct names, large strings for strings and named labels, and no dictionaries."""
     labels, entries = label_names(schema), []
-    for name, entry in zip(distinct_names(schema.names), schema, strict=True):
+    for (name, mark), entry in zip(distinct_names(schema.names).items(), schema, strict=True):
         kind = pa.large_string() if entry.name in labels else _plain(entry.type)
-        entries.append(pa.field(name, kind, metadata=entry.metadata))
+        entries.append(pa.field(name, kind, metadata={**(entry.metadata or {}), **(mark or {})} or None))
     return pa.schema(entries)
 
 
@@ -179,6 +187,8 @@ def plain_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Itera
     """Yield batches of any schema in the plain one of `plain_schema`, with their row numbers."""
     first, labels = 1, None
     for batch in chain.from_iterable(map(_unpacked, batches)):
+        if not batch.num_rows:
+            continue
         labels = label_names(batch.schema) if labels is None else labels  # all batches have one schema
         arrays = []
         for name, column, entry in zip(batch.schema.names, batch.columns, schema, strict=True):

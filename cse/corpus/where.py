@@ -44,11 +44,11 @@ def rows_where(
     look at this table, or that takes more than `max_steps` of SQLite's machine.
     """
     names = table.schema.names
-    by_case = {name.casefold(): name for name in reversed(names)}  # SQL does not tell "Row" from "row"
+    by_case = {_folded(name): name for name in reversed(names)}
     position = free_name("position", by_case)
     # SQLite takes an unknown name in double quotes for a text, silently.
     quoted = [token.replace('""', '"') for token in QUOTED.findall(condition) if token]
-    if unknown := next((text for text in quoted if text.casefold() not in by_case), None):
+    if unknown := next((text for text in quoted if _folded(text) not in by_case), None):
         raise ValueError(
             f'cannot read the condition {condition!r}: no column is called "{unknown}"; write a text in single quotes, '
             f"or give one of the columns {', '.join(names[:40])}"
@@ -62,7 +62,7 @@ def rows_where(
         try:
             base.execute(f"CREATE TABLE rows ({position} INTEGER PRIMARY KEY, {untyped})")
             needed = _columns_read(base, condition, names)
-            if len(needed) > len({name.casefold() for name in needed}):
+            if len(needed) > len(set(map(_folded, needed))):
                 raise ValueError(
                     f"the columns {', '.join(map(repr, needed))} differ in capitals alone, which a condition does not "
                     "tell apart; call one of them otherwise"
@@ -106,11 +106,16 @@ def _example(table: pa.Table) -> str:
     """Return a condition that picks rows of the table, by a short value that repeats in a column of texts."""
     names = table.schema.names
     for name in sorted(names, key="label".__ne__):
-        counts = Counter(table.column(name).slice(0, EXAMPLE_ROWS).to_pylist())
-        for value, count in counts.most_common(3):
-            if count > 1 and isinstance(value, str) and 0 < len(value) <= EXAMPLE_CHARACTERS and "'" not in value:
+        values = table.column(name).slice(0, EXAMPLE_ROWS).to_pylist()
+        for value, count in Counter(value for value in values if isinstance(value, str)).most_common(3):
+            if count > 1 and 0 < len(value) <= EXAMPLE_CHARACTERS and "'" not in value:
                 return f"{_named(name)} = '{value}'"
     return f"length({_quoted(names[0])}) > 20"
+
+
+def _folded(name: str) -> str:
+    """Return a name without capitals of ASCII: SQL does not tell "Row" from "row", but Ä from ä."""
+    return name.encode().lower().decode()
 
 
 def _quoted(name: str) -> str:
@@ -132,13 +137,13 @@ def _columns_read(base: sqlite3.Connection, condition: str, names: list[str]) ->
 
     def note(action: int, table: str | None, column: str | None, *_: Any) -> int:
         if action == sqlite3.SQLITE_READ and column:
-            read.add(column.lower())
+            read.add(_folded(column))
         return _only_reading(action, table, column, *_)
 
     base.set_authorizer(note)
     base.execute(f"SELECT 1 FROM rows WHERE ({condition})")
     base.set_authorizer(None)
-    return [name for name in names if name.lower() in read]
+    return [name for name in names if _folded(name) in read]
 
 
 def _only_reading(action: int, first: str | None, second: str | None, *_: Any) -> int:

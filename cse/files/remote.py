@@ -65,7 +65,8 @@ def local_copy(address: str) -> Path:
         facts = system.info(path)
         if facts["type"] != "file":
             raise FileNotFoundError(address)
-        copy = _cached(address, system.ukey(path), sorted(map(str, facts.items()))) / PurePosixPath(path).name
+        name = PurePosixPath(shown(path)).name  # whose suffix says what it is
+        copy = _cached(address, system.ukey(path), sorted(map(str, facts.items()))) / name
         if not (copy.is_file() and any(facts.get(name) for name in VERSIONS)):
             write_file(copy, partial(system.get_file, path))
         return copy

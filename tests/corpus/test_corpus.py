@@ -78,6 +78,19 @@ def test_the_delimiter_is_told_from_the_content_whatever_the_name(tmp_path, deli
          ["a parcel is late again"] * 9, "texts from `It says`"),
         ("title.csv", "Export of May,\n\n,\nNr,What they say\n1,one dog and\n2,two cats in a row\n",
          ["one dog and", "two cats in a row"], "2 rows above the table left out"),
+        ("price.csv", "Nr;Price, net;Text\n" + "".join(f"{n};18;The parcel is late again.\n" for n in range(80)),
+         ["The parcel is late again."] * 80, "semicolons; texts from `Text`"),
+        ("decimals.csv", "id;price;text\n" + "".join(f"{n};12,50;The parcel is late\n" for n in range(80)),
+         ["The parcel is late"] * 80, "semicolons"),
+        ("numbers.csv", "".join(f"{n};12,50;The parcel is late\n" for n in range(80)),
+         ["The parcel is late"] * 80, "semicolons, no header"),
+        ("bars.csv", "id|text\n" + "".join(f"{n}|Late, again\n" for n in range(80)), ["Late, again"] * 80, "bars"),
+        ("labels.csv", "positive,A great phone\n" + "negative,The screen is dead\npositive,It works very well\n" * 9,
+         ["A great phone", *["The screen is dead", "It works very well"] * 9], "no header; texts from `2`"),
+        ("joined.csv", "label,What they say\n" + "a,The screen broke at once\nlabel,What they say\n" * 2,
+         ["The screen broke at once", "What they say"] * 2, "texts from `What they say`"),
+        ("names.tsv", "".join(f"ticket_{n}\tThe printer does not work\n" for n in range(9)),
+         ["The printer does not work"] * 9, "no header"),
         ("bracket.txt", "[laughs] hello\n{x} is set\n", ["[laughs] hello", "{x} is set"], "2 lines"),
     ],
 )  # fmt: skip
@@ -309,6 +322,8 @@ def test_a_backslash_before_a_quote_is_an_escape_only_where_the_table_cannot_be_
     ]
     path.write_text('body,label\n"The folder C:\\temp\\",a\n"A ""doubled"" quote",b\n')
     assert Corpus.read(path, "body").texts == ["The folder C:\\temp\\", 'A "doubled" quote']
+    path.write_text('body,label\n"She said \\"no\\" and left",a\n"The folder C:\\temp\\new is full",b\n')
+    assert Corpus.read(path, "body").texts == ['She said "no" and left', "The folder C:\\temp\\new is full"]
 
 
 def test_a_quote_too_many_is_named_with_its_line_and_a_header_in_quotes_is_one(tmp_path):
@@ -337,6 +352,71 @@ def test_long_questions_above_numbers_and_dates_are_a_header(tmp_path):
     corpus = Corpus.read(written(tmp_path / "a.csv", f"{names}\n{rows}"))
     assert (len(corpus), corpus.text) == (2, names.rpartition(",")[2])
     assert len(Corpus.read(written(tmp_path / "b.csv", rows), "3")) == 2
+
+
+def test_a_sheet_is_read_whole_whatever_size_it_says_it_has(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["id", "text", "label"], ["01", "the dog runs away", "x"], ["02", "a cat is here", "y"]):
+        book.active.append(row)
+    book.save(tmp_path / "right.xlsx")
+    with zipfile.ZipFile(tmp_path / "right.xlsx") as right, zipfile.ZipFile(tmp_path / "small.xlsx", "w") as small:
+        for name in right.namelist():
+            assert (b'ref="A1:C3"' in right.read(name)) == name.endswith("sheet1.xml")
+            small.writestr(name, right.read(name).replace(b'ref="A1:C3"', b'ref="A1:B2"'))
+    corpus = Corpus.read(tmp_path / "small.xlsx", labels="label")
+    assert (corpus.texts, corpus.labels) == (["the dog runs away", "a cat is here"], ["x", "y"])
+
+
+def test_a_first_line_of_json_may_be_long(tmp_path):
+    lines = [{"text": "word " * 4000, "id": 1}, {"text": "a cat is here", "id": 2}]
+    content = "".join(f"{json.dumps(line)}\n" for line in lines)
+    for name in ("a.jsonl", "a.json", "a.txt", "a"):
+        assert Corpus.read(written(tmp_path / name, content)).texts == [line["text"] for line in lines]
+
+
+@pytest.mark.parametrize("where", ["file", "memory"])
+def test_columns_that_the_first_rows_of_json_lack_are_there(tmp_path, where):
+    plain, late = {"text": "a cat", "m": None}, {"text": "a dog", "m": {"x": "an owl"}, "label": "z"}
+    rows = [plain] * 16_384 + [late, plain]
+    path = written(tmp_path / "a.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+    source = path if where == "file" else rows
+    corpus = Corpus.of(source, labels="label")
+    assert (corpus.labels[16_383:], len(corpus)) == (["", "z", ""], 16_386)
+    nested = Corpus.of(source, "m.x")
+    assert (nested.texts, nested.rows.tolist()) == (["an owl"], [16_385])
+    assert Corpus.of(corpus, "m.x").texts == ["an owl"]
+    first = [{"text": "a cat", "m": {"x": "a bat"}}] * 16_384 + [{"text": "a dog"}]
+    assert len(Corpus.of(first, "m.x")) == 16_384
+    assert len(Corpus.of(source, "m.x.y")) == 0  # it leads nowhere
+    for name in ("labels", "text.x", "q.x"):
+        with pytest.raises(ValueError, match=f"no column {name!r}; it has text, m, label"):
+            Corpus.of(source, "text", name)
+
+
+def test_a_column_with_a_dot_and_a_number_is_not_another_of_its_name(tmp_path):
+    survey = Corpus.read(written(tmp_path / "a.csv", "Q1,Q1.1,Q1.2\nthe dog runs away,2,3\na cat is here,3,4\n"), "Q1")
+    assert survey.texts == ["the dog runs away", "a cat is here"]
+    for source in (written(tmp_path / "b.csv", "a,a,a.2\n1,2,3\n"), pa.table([[1], [2], [3]], ["a", "a", "a.2"])):
+        assert Corpus.of(source, "a.2").columns == ["a", "a.3", "a.2"]
+        with pytest.raises(ValueError, match="several columns are called 'a'; give each another name"):
+            Corpus.of(source, "a")
+
+
+def test_an_error_names_a_file_of_this_folder_and_its_own_cure(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "a.csv", "id,text\n1,a dog, a cat, rain\n2,x\n3,y\n4,z\n5,w\n6,v\n")
+    with pytest.raises(ValueError, match=r"^a\.csv: line 2 has 4 cells, not 2 as the first row; quote cells that hold"):
+        Corpus.read("./a.csv")
+
+
+def test_an_empty_batch_of_arrow_holds_no_row(tmp_path):
+    schema = pa.schema([("text", pa.string())])
+    with pa.ipc.new_file(str(tmp_path / "a.arrow"), schema) as writer:
+        for texts in ([], ["a cat"], [], ["a dog"]):
+            writer.write_batch(pa.record_batch([pa.array(texts, pa.string())], schema=schema))
+    corpus = Corpus.read(tmp_path / "a.arrow")
+    assert (corpus.texts, corpus.rows.tolist()) == (["a cat", "a dog"], [1, 2])
 
 
 @pytest.mark.parametrize("first", ["[1]", "[ ]", "{}", "[TODO] buy milk"])
@@ -501,6 +581,12 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path, caplog):
         rows_where(capitals, "status = 'x'")
     with pytest.raises(ValueError, match="give one such as \"group\" = 'a', of"):
         rows_where(capitals, "group = 'a'")
+    with pytest.raises(ValueError, match="give one such as \"group\" = 'a', of"):
+        rows_where(capitals.append_column("label", pa.array([["x"], ["x"]])), "lable = 'x'")
+    umlaut = pa.table({"Änderung": ["x", "y"], "änderung": ["y", "x"]})
+    assert rows_where(umlaut, "\"änderung\" = 'x' and Änderung = 'y'").tolist() == [1]
+    with pytest.raises(ValueError, match='no column is called "änderung"'):
+        rows_where(umlaut.select([0]), "\"änderung\" <> 'x'")
     prices = pa.table({"a": ["1,5", "10,25", ""], "b": ["1,500", "2", "3"], "empty": ["", "", ""]})
     assert rows_where(prices, "a > 2").tolist() == [1]
     assert rows_where(prices, "b = '1,500' and empty is null").tolist() == [0]

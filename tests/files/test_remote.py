@@ -1,5 +1,6 @@
 """Corpora and indexes at addresses of fsspec: equal to those in folders, and refused in one line when half there."""
 
+import json
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -144,6 +145,11 @@ def test_keys_and_passwords_in_an_address_are_not_recorded(store, served, bert_f
         "build_index", f"{address}/pets.csv?signature=secret", "--model", bert_folder, "--output", tmp_path / "i"
     )
     assert VectorIndex.load(tmp_path / "i").manifest.corpora == [f"{served[1]}/pets.csv"]
+    texts = Corpus.read(f"{address}/pets.csv?signature=secret&file=a.txt")
+    assert (texts.name, len(texts), texts.text) == (f"{served[1]}/pets.csv", 2, "text")
+    (served[0] / "four.csv").write_text("id,text\n1,the dog\n2,a cat\n3,the sun\n4,my card\n")
+    ran("topics", f"{address}/four.csv?signature=secret", "--model", bert_folder, "--json", tmp_path / "t.json")
+    assert json.loads((tmp_path / "t.json").read_text())["data"] == f"{served[1]}/four.csv"
     done = run(
         "build_index", f"{address}/none.csv?signature=secret", "--model", bert_folder, "--output", tmp_path / "n"
     )
