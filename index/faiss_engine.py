@@ -124,10 +124,12 @@ def search_with(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores (q, k) and labels (q, k) for unit `queries` (q, d); -1 if not found.
 
-    Only `labels` (n,) int64 are searched, or all; `probe` is nprobe or efSearch, by default what `tune` set.
+    Only `labels` (n,) int64 are searched, or all; `probe` is nprobe or efSearch, by default what `tune` set. Raises
+    ValueError for a type that can only search all.
     """
     selector = None if labels is None else faiss.IDSelectorBatch(labels)
-    return index.search(queries, k, params=_parameters(faiss.downcast_index(index), selector, probe))
+    with _plain_errors("FAISS cannot search some rows of this index", "search all rows, or build the index as Flat"):
+        return index.search(queries, k, params=_parameters(faiss.downcast_index(index), selector, probe))
 
 
 def _parameters(index: Any, selector: Any, probe: int | None) -> Any:
@@ -194,6 +196,8 @@ def reconstruct(index: Any, labels: np.ndarray) -> np.ndarray:
     index = in_memory(index)  # setting the direct map is an edit
     ivf = _ivf(index)
     with _plain_errors("FAISS gives no vectors back", "build the index as Flat"):
+        if isinstance(ivf, faiss.IndexIVFFastScan):
+            raise RuntimeError("it cannot for a factory with fs")  # FAISS ends the process
         if ivf is not None:
             ivf.set_direct_map_type(faiss.DirectMap.Hashtable)  # type: ignore[attr-defined]  # not in faiss's stubs
         return index.reconstruct_batch(np.ascontiguousarray(labels, dtype=np.int64))

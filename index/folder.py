@@ -239,12 +239,12 @@ def _converted(entry: pa.Field, column: pa.ChunkedArray, target: pa.Field) -> pa
         values = values_of(entry, column)
         if pa.types.is_large_string(target.type):
             values = [value if value is None or isinstance(value, str) else as_json(value) for value in values]
-        column = pa.chunked_array([pa.array(values)])
     try:
-        return column.cast(target.type)
+        return (pa.chunked_array([pa.array(values)]) if is_json(entry) else column).cast(target.type)
     except pa.ArrowException as error:
+        kind = "values of several types" if is_json(entry) else entry.type
         raise ValueError(
-            f"the new rows have {entry.type} in {entry.name!r}, and the index {target.type}; give the same type"
+            f"the new rows have {kind} in {entry.name!r}, and the index {target.type}; give the same type"
         ) from error
 
 

@@ -173,6 +173,18 @@ def test_hnsw_refuses_removal_and_stays_whole(tmp_path):
     assert index.texts(index.search(vectors(1, seed=5), 1)[1][0]) == ["new"]
 
 
+@pytest.mark.parametrize("factory", ["PQ8", "PQ8x4fs", "NSG16,Flat"])
+def test_a_type_that_searches_all_rows_alone_says_so(factory, tmp_path):
+    index = build(tmp_path / "x", factory)
+    with pytest.raises(ValueError, match=r"FAISS cannot search some rows of this index: .*; search all rows, or build"):
+        index.search(vectors(1), 2, among=[1, 2])
+
+
+def test_a_type_that_ends_the_process_for_its_vectors_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"FAISS gives no vectors back: .* fs; build the index as Flat"):
+        build(tmp_path / "x", "IVF16,PQ8x4fs").vectors([1])
+
+
 @pytest.mark.parametrize("rows", [[-1], [N], [1.5]])
 def test_unknown_rows_are_refused(rows, flat):
     for method in (flat.texts, flat.remove):

@@ -74,6 +74,15 @@ def test_columns_of_another_type_are_converted(first, second, expected, tmp_path
     assert [hit.fields["n"] for hit in by_position(VectorIndex.load(tmp_path / "x"))] == expected
 
 
+def test_values_of_several_types_do_not_fit_a_column_of_numbers(tmp_path):
+    numbers = Corpus.of(pa.table({"body": ["a"], "n": [1]}), "body")
+    index = indexed(numbers, tmp_path / "x")
+    mixed = tickets(tmp_path, '{"body": "b", "n": 2}\n{"body": "c", "n": "unknown"}\n', "b.jsonl")
+    with pytest.raises(ValueError, match="have values of several types in 'n', and the index int64; give the same"):
+        index.add(mixed, vectors(2), corpus="b")
+    assert len(index) == 1
+
+
 def test_a_condition_picks_no_removed_rows(tmp_path):
     index = indexed(tickets(tmp_path), tmp_path / "x")
     index.remove([0])
