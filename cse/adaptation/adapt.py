@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save_file as save_arrays
 
-from cse.adaptation.candidates import OWN, TRAINABLE, Trial, left_out
+from cse.adaptation.candidates import OWN, Trial, left_out
 from cse.adaptation.choice import (
     BOTH,
     GROUPS,
@@ -227,7 +227,7 @@ def _try_later(trial: Trial, note: Note) -> None:
     """Try the candidates that take minutes, after a first answer, until Ctrl-C."""
     stages = trial.workspace.stages
     plan = trial.training_plan
-    if TRAINING not in stages and trial.reference.kind in TRAINABLE and plan.steps:
+    if TRAINING not in stages and not trial.untrainable and plan.steps:
         choice = choose(stages, trial.purpose)
         for line in aligned(table(stages, choice.result, choice.candidate)):
             note(line)

@@ -51,9 +51,10 @@ from cse.evaluation.clustering import neighbour_values
 from cse.evaluation.metrics import mean_difference
 from cse.evaluation.retrieval import known_item_values
 from cse.files.writing import write_folder
+from cse.methods.method import TRAINED_POOLINGS
 from cse.methods.settings import TrainConfig
 from cse.models.checkpoint import read_checkpoint_config
-from cse.models.fitted_texts import write_fitted_texts
+from cse.models.fitted_texts import fitted_count, write_fitted_texts
 from cse.models.loading import load, on_torch, open_model
 from cse.models.names import Kind, ModelReference, resolve
 from cse.training.held_out import MAX_HELD_OUT, can_hold_out
@@ -231,11 +232,12 @@ class Trial:
         wanted = min(len(self.fit), MAX_FITTED_TEXTS)
         count = int(max(0, min(wanted, fitting)))
         self.encode(START, held, count)
+        fitted = fitted_count(self.reference.name, self.held)
         lengths = np.array([len(ids) + 2 for ids in self._contents()])  # with the special tokens
         share = float(np.minimum(lengths, TrainConfig.max_length).sum() / lengths.sum())
         return {
             "texts_per_second": round(speed, 1), "trained_share": round(share, 3), "texts": count, "wanted": wanted,
-            **self.scores(START, self.vectors(START, OWN)),
+            **({"fitted": fitted} if fitted else {}), **self.scores(START, self.vectors(START, OWN)),
         }  # fmt: skip
 
     def _contents(self) -> list[list[int]]:
@@ -263,10 +265,20 @@ class Trial:
         self.encode(LANGUAGE)
         return {"steps": steps, **self.projected(LANGUAGE, LANGUAGE)}
 
+    @property
+    def untrainable(self) -> str:
+        """Why the start cannot be trained; "" if it can."""
+        pooling = self.reference.recorded.pooling if self.reference.recorded else self.reference.pooling
+        if self.reference.kind not in TRAINABLE:
+            return f"{self.encoder.name} is a trained model, and training starts from a backbone"
+        if pooling is not None and pooling not in TRAINED_POOLINGS:
+            return f"{self.encoder.name} is read by {pooling}, and training by {' or '.join(TRAINED_POOLINGS)}"
+        return ""
+
     def training(self) -> dict[str, Any]:
         """Train the start, and score the model of the best evaluation."""
-        if self.reference.kind not in TRAINABLE:
-            return left_out(f"{self.encoder.name} is a trained model, and training starts from a backbone")
+        if self.untrainable:
+            return left_out(self.untrainable)
         plan = self.training_plan
         if plan.steps < EVAL_EVERY:
             minutes = 1 + ceil((self.workspace.spent + plan.needed) / 60)  # one in hand, as speeds vary
@@ -276,6 +288,8 @@ class Trial:
             trained, record = self._train(plan.steps)
         except OutOfTimeError:
             return left_out("training took longer than the time that was left", out_of_time=True)
+        except ValueError as error:
+            return left_out(str(error))
         if record.get("best") is not None and record["best"] <= record["start"]:
             return left_out("no evaluation of the training beat the start")
 
@@ -285,7 +299,7 @@ class Trial:
             tensors = plain_model(on_torch(trained)).tensors
             weights = {name: tensor.numpy() for name, tensor in tensors.items()}
             copy_plain(self.reference, self.encoder, target, weights)
-            write_fitted_texts(target, self.fit[:MAX_TRAINED_TEXTS])
+            write_fitted_texts(target, self.fit[:MAX_TRAINED_TEXTS], self.reference.name)
 
         write_folder(self.workspace.work / TRAINED_FOLDER, fill)
         self.encode(TRAINING)
@@ -326,7 +340,8 @@ class Trial:
 
         def fill(target: Path) -> None:
             write_projected(model.reference, model.joined, self.fitted(stage, variant), count, target)
-            write_fitted_texts(target, self.fit[: count if stage == START else max(count, MAX_TRAINED_TEXTS)])
+            count_fitted = count if stage == START else max(count, MAX_TRAINED_TEXTS)
+            write_fitted_texts(target, self.fit[:count_fitted], self.reference.name)
 
         write_folder(folder, fill)
         return folder

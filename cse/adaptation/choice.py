@@ -121,13 +121,9 @@ def choose(stages: Stages, purpose: str = BOTH) -> Choice:
     """
     gains = {name: gains_of(scores) for name, scores in candidates(stages).items() if name != START}
     gains = {name: gain for name, gain in gains.items() if gain}
-    taken = {name: _total(gain, purpose) for name, gain in gains.items() if is_taken(gain, purpose)}
-    result = max(taken, key=lambda name: taken[name], default=START)
-    offers = {
-        word: max(gains, key=lambda name, axis=axis: gains[name][axis].value)  # type: ignore[misc]
-        for word, axis in AXIS_OF.items()
-        if any(axis in gain and is_taken(gain, word) for gain in gains.values())
-    }
+    best_for = {word: _best(gains, word) for word in PURPOSES}
+    result = best_for[purpose] or START
+    offers = {word: name for word, name in best_for.items() if word in AXIS_OF and name}
     unlabelled = bool(gains) and GROUPING not in next(iter(gains.values()))
     unjudged = [name for name in gains if unlabelled and name != result and gains[name][FINDING].value >= -MAX_LOSS]
     if result != START:
@@ -147,6 +143,8 @@ def choose(stages: Stages, purpose: str = BOTH) -> Choice:
     if unlabelled:
         candidate = candidate or (unjudged[-1] if unjudged else None)
         sentence += " Grouping was not measured, as there are no labels: only you can judge it."
+    if fitted := stages[START].get("fitted"):
+        sentence += f" The start was fitted on {fitted:,} of the held-out texts, so that its scores may be too good."
     texts, wanted = stages[START].get("texts", 0), stages[START].get("wanted", 0)
     if texts < wanted:
         sentence += (
@@ -159,6 +157,12 @@ def choose(stages: Stages, purpose: str = BOTH) -> Choice:
         cure = f"try {minutes:,} minutes" if minutes else "try more minutes"
         sentence += f" {words[0].upper()}{words[1:]} did not fit in the time: {cure}."
     return Choice(result, candidate, sentence)
+
+
+def _best(gains: Mapping[str, Mapping[str, Difference]], purpose: str) -> str | None:
+    """Return the candidate of the largest gain, among those that are taken for a purpose; None if none is."""
+    taken = {name: _total(gain, purpose) for name, gain in gains.items() if is_taken(gain, purpose)}
+    return max(taken, key=lambda name: taken[name], default=None)
 
 
 def _total(gains: Mapping[str, Difference], purpose: str) -> float:

@@ -185,7 +185,7 @@ def write_projected(
         headed, pooling = on_torch(open_model(reference)), encoder.reading.pooling  # opened for this, as it is changed
         headed.method = headed.method.replaced(head=Head.LINEAR, head_when=When.ALWAYS, pooling=pooling)
         headed.head = head_module(headed.reading.head_layers, projection.arrays, headed.model.config)
-        headed.dim = len(projection.components)
+        headed.dim, headed.truncate_dim = len(projection.components), None  # all of them are kept
         fill_sentence_transformers(headed, target)
     record = {
         "components": len(projection.components), "texts": texts, "explained": round(projection.explained, 4),

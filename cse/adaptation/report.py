@@ -62,7 +62,9 @@ def explained(report: dict[str, Any]) -> str:
     )
     return (
         (labels if "neighbours" in measures else "") + (items if "recall@1" in measures else "")
-        + "all x 100, on texts that nothing was fitted on, with 95 % intervals of the gains."
+        + "all x 100, on texts that nothing "
+        + ("but the start " if report["stages"]["start"].get("fitted") else "")
+        + "was fitted on, with 95 % intervals of the gains."
     )  # fmt: skip
 
 

@@ -188,7 +188,8 @@ class Corpus:
     def cells(self, column: str) -> list[str]:
         """Return a column's cells as texts, one for each text. Raises ValueError if there is no such column."""
         _check_column(self.name, self.table.schema, column)
-        cells = list(self._cells(column))
+        corpus = self if column in self.columns else Corpus.of(self, column)  # a path into nested values
+        cells = list(corpus._cells(column))
         return [cells[position] for position in self.positions.tolist()]
 
     def take(self, rows: Sequence[int] | np.ndarray) -> Corpus:
@@ -385,7 +386,7 @@ def text_column(
     choices += [path for name in names if not texts for path in _paths(sample, name)]
     raise ValueError(
         f"{rows.name}: which column holds the texts? Pass `column`, one of {', '.join(choices[:40])}"
-        f"{', …' if len(choices) > 40 else ''}"
+        f"{', …' if len(choices) > 40 else ''}, or call one of them {TEXT_NAMES[1]!r}"
     )
 
 

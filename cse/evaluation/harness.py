@@ -163,9 +163,18 @@ class ModelSelection:
             log_once(corpus.understood())
             encoder = whitened(encoder, corpus.sentences)
         return encoder, ModelRecord(
-            model, encoder.fingerprint, group=group, seed=settings.get("seed"), key=None if start else key,
+            model, _mark(encoder), group=group, seed=settings.get("seed"), key=None if start else key,
             family=reference.family, start=start,
         )  # fmt: skip
+
+
+def _mark(encoder: TextEncoder) -> str:
+    """Return an encoder's fingerprint, and with it what else decides scores: dimensions that are cut, and prompts."""
+    read = encoder if isinstance(encoder, Encoder) else encoder.prompted
+    more = [] if read is None else [read.truncate_dim, read.query_prompt, read.document_prompt]
+    if all(value is None for value in more):
+        return encoder.fingerprint
+    return digest(encoder.fingerprint, json.dumps(more))
 
 
 @dataclass

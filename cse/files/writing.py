@@ -20,6 +20,7 @@ from cse.files.replace import beside, followed, locked, recover, replacement, se
 
 DIGITS = 12  # of a digest, in hex
 BLOCK = 1 << 20
+TEXTS = tuple(f"{kind}{packed}" for kind in (".tsv", ".csv", ".txt", ".jsonl") for packed in ("", ".gz"))
 Read = TypeVar("Read", bound=Callable[..., Any])
 LFS_SIGN = b"version https://git-lfs"  # how a pointer of Git LFS begins
 LFS_POINTER = "a pointer of Git LFS, not the file itself; run git lfs pull where it was cloned"
@@ -262,9 +263,10 @@ def digest(*parts: str) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """Return 12 hex digits of sha256 over a file, or over names and contents of a folder's `.tsv` files."""
+    """Return 12 hex digits of sha256 over a file, or over names and contents of a folder's files of texts."""
     sha = hashlib.sha256()
-    for file in sorted(path.rglob("*.tsv")) if path.is_dir() else [path]:
+    texts = (file for file in path.rglob("*") if file.name.endswith(TEXTS))
+    for file in sorted(texts) if path.is_dir() else [path]:
         if file != path:
             sha.update(str(file.relative_to(path)).encode())
         feed(sha, file)

@@ -135,7 +135,7 @@ def train(
         steps = state["step"] if "stopped" in state else run.steps
         with together():
             if first:
-                publish(loop.work, Path(output), overwrite, state["dev"], run.texts(steps))
+                publish(loop.work, Path(output), overwrite, state["dev"], run.texts(steps), encoder.backbone)
     return TrainingResult(
         str(output), steps, round(state["seconds"], 1), **state["dev"], selection=run.selection,
         stopped=state.get("stopped"),

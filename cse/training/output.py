@@ -101,11 +101,13 @@ def open_log(work: Path, state: Mapping[str, Any], main_process: bool) -> IO[str
     return path.open("a")
 
 
-def publish(work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any], texts: Iterable[str]) -> None:
+def publish(
+    work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any], texts: Iterable[str], backbone: str
+) -> None:
     """Replace `output` by the best checkpoint and the log, unless something else was written there during the run.
 
-    The `texts` that the run was fitted on are recorded. Raises ArtefactError if the best checkpoint is damaged or its
-    step is not that of `dev`.
+    The `texts` that the run was fitted on are recorded, with those of its `backbone`. Raises ArtefactError if the best
+    checkpoint is damaged or its step is not that of `dev`.
     """
     check_output(output, resume=True, overwrite=overwrite)
     if check_best(work).get("best_step") != dev.get("best_step"):
@@ -116,7 +118,7 @@ def publish(work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any], t
     with replacing(output, CHECKPOINT) as target:
         shutil.copytree(work / BEST_FOLDER, target, dirs_exist_ok=True)
         shutil.copy2(work / LOG, target / LOG)
-        write_fitted_texts(target, texts)
+        write_fitted_texts(target, texts, backbone)
     UNFINISHED_RUN.delete(work)
 
 

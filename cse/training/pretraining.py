@@ -299,9 +299,14 @@ def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> d
             raise
         model, tokenizer = training.model, training.sampler.tokenizer
         start = {name: tensor.detach().clone() for name, tensor in backbone_tensors(model).items()} if share else {}
+        precision = str(training.accelerator.mixed_precision)
         state: dict[str, Any] = {"step": 0, "curve": [], "recipe": request.recipe(), "seconds": 0.0}
         if resumed:
             state = load_state(request.output, dict(model.named_parameters()), training.optimizer, request.recipe())
+        if state.setdefault("precision", precision) != precision:  # older states have none
+            raise ArtefactError(
+                f"{request.output}: begun in precision {state['precision']}, not {precision}; give that `precision`"
+            )
         state = _run(request, training, state, report)
         device = str(training.accelerator.device)
         record = {**state, "before": before, "device": device, "model": describe(model), "torch": torch.__version__}

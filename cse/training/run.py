@@ -58,12 +58,17 @@ class TrainRequest:
             return self.data.name
         return shown(str(self.data)) if isinstance(self.data, str | Path) else IN_MEMORY
 
+    @property
+    def holds_out(self) -> bool:
+        """True if texts are held out, in place of dev pairs."""
+        return isinstance(self.dev, str) and self.dev == AUTO_DEV
+
     def drawn(self, backbone: str) -> TrainRequest:
         """The request for as much of a stream as its steps take on a backbone (a `backbone_key`), and `dev` auto."""
         _, config = self.preset(backbone)
         if self.limit is not None or config.max_steps is None:
             return self
-        held_out = MAX_HELD_OUT if isinstance(self.dev, str) and self.dev == AUTO_DEV else 0
+        held_out = MAX_HELD_OUT if self.holds_out else 0
         return replace(self, limit=config.max_steps * config.batch_size + held_out)
 
     def dev_pairs(self, note: Note) -> list[Pair] | None:
@@ -71,7 +76,7 @@ class TrainRequest:
 
         Raises ValueError for bad ones and for grades that are all equal.
         """
-        if self.dev is None or (isinstance(self.dev, str) and self.dev == AUTO_DEV):
+        if self.dev is None or self.holds_out:
             return None
         name = str(self.dev) if isinstance(self.dev, str | Path) else "`dev`"
         pairs = pairs_in_memory(self.dev, name) if is_items(self.dev) else scored_pairs(self.dev, note)
@@ -96,7 +101,8 @@ class TrainRequest:
 class Run:
     """A run without its encoder: settings, texts, dev pairs, source of the texts.
 
-    `held_out` are texts that are not trained on, to select on without labels in place of dev pairs.
+    `held_out` are texts that are not trained on, to select on without labels in place of dev pairs; `read` is then the
+    digest of all texts.
     """
 
     config: TrainConfig
@@ -104,6 +110,7 @@ class Run:
     dev: Sequence[Pair] | None
     source: str
     held_out: tuple[str, ...] = ()
+    read: str = ""
 
     @property
     def selects(self) -> bool:
@@ -134,12 +141,10 @@ class Run:
 
     def recipe(self, encoder: TorchEncoder) -> dict[str, Any]:
         """Everything that decides the result, as JSON values."""
-        count = len(self.examples)
-        texts = (json.dumps(self.examples[at : at + EXAMPLES_PER_READ]) for at in range(0, count, EXAMPLES_PER_READ))
         value = {
             **asdict(self.config), "method": to_json(encoder.method), "backbone": encoder.backbone_fingerprint,
-            "data": Path(self.source).name, "examples": count, "dev_pairs": len(self.dev or ()),
-            "texts": digest(*texts, json.dumps(self.dev)),
+            "data": Path(self.source).name, "examples": len(self.examples), "dev_pairs": len(self.dev or ()),
+            "texts": self.read or texts_digest(self.examples, self.dev),
             **({"held_out": len(self.held_out)} if self.held_out else {}),
         }  # fmt: skip
         return json.loads(json.dumps(value))
@@ -161,6 +166,12 @@ class Run:
     def batch(self, step: int) -> dict[str, list[str]]:
         """The texts of a step by column."""
         return self.examples[self.numbers(step)]
+
+
+def texts_digest(examples: Examples, dev: Sequence[Pair] | None = None) -> str:
+    """Return the digest of examples and dev pairs."""
+    starts = range(0, len(examples), EXAMPLES_PER_READ)
+    return digest(*(json.dumps(examples[at : at + EXAMPLES_PER_READ]) for at in starts), json.dumps(dev))
 
 
 def dev_score(encoder: TorchEncoder, run: Run, step: int) -> float:
@@ -222,7 +233,8 @@ def prepare(request: TrainRequest, note: Note = lambda line: None) -> tuple[Torc
             method = method.changed(pooling=pooling, head=request.settings.get("head"))
         else:
             method = method.replaced(pooling=Pooling(pooling), training_pooling=None, head_when=When.NEVER)
-    examples, held_out = hold_out(examples, config.seed) if request.dev == AUTO_DEV else (examples, ())
+    read = texts_digest(examples) if request.holds_out else ""  # whatever the seed
+    examples, held_out = hold_out(examples, config.seed) if read else (examples, ())
     if len(examples) < config.batch_size:
         config = replace(config, batch_size=max(2, len(examples)))
         note(f"only {len(examples)} examples: batch size {config.batch_size}")
@@ -232,4 +244,4 @@ def prepare(request: TrainRequest, note: Note = lambda line: None) -> tuple[Torc
     torch.manual_seed(config.seed)  # the new head, prefix and slots
     encoder = TorchEncoder(model, tokenizer, method, name=request.method, backbone=name)
     encoder.select_learned(config.freeze_embeddings)
-    return encoder, Run(config, examples, dev, request.source, held_out)
+    return encoder, Run(config, examples, dev, request.source, held_out, read)

@@ -26,10 +26,13 @@ from cse.adaptation.choice import candidates as candidates_of
 from cse.adaptation.choice import choose
 from cse.adaptation.facts import split
 from cse.adaptation.projection import fit_joined, fit_projection
+from cse.adaptation.report import explained
 from cse.adaptation.workspace import Workspace, check_output
 from cse.corpus import Corpus
+from cse.errors import ArtefactError
 from cse.evaluation.clustering import neighbour_values
 from cse.methods.method import Pooling as Pooled
+from cse.models.fitted_texts import fitted_count, write_fitted_texts
 from cse.vectors import unit_rows
 
 TYPED = ["[MASK]", "the dog [MASK] runs", "[CLS] [SEP]", "[PAD] the dog"]
@@ -233,6 +236,33 @@ def test_without_labels_the_verdict_is_about_finding_and_a_trained_model_is_left
             assert [named["fields"]["1"], named["text"]] == lines[named["row"] - 1]
     refused(run("adapt", table, "--column", 2, "--backbone", bert_folder, "--output", tmp_path / "groups", "--for",
                 "groups"), 3, "which only labels can measure")  # fmt: skip
+
+
+def test_a_start_that_training_cannot_read_is_adapted_without(table, bert_folder, tmp_path, monkeypatch):
+    modules = [Transformer(str(bert_folder)), Pooling(32, "max")]
+    SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / "start"))
+    report = adapt(request(table, tmp_path / "start"), tmp_path / "out")
+    assert report["stages"]["training"]["left_out"] == "start is read by max, and training by cls or mean"
+
+    def refused(self: Trial, steps: int) -> None:
+        raise ArtefactError("its tokenizer keeps capitals")
+
+    monkeypatch.setattr(Trial, "_train", refused)
+    report = adapt(request(table, bert_folder), tmp_path / "other")
+    assert report["stages"]["training"]["left_out"] == "its tokenizer keeps capitals"
+
+
+def test_held_out_texts_that_the_start_was_fitted_on_are_said(table, bert_folder, tmp_path, monkeypatch):
+    untrained(monkeypatch)
+    held = [line.split("\t")[1] for line in table.read_text().splitlines()][:200]
+    shutil.copytree(bert_folder, tmp_path / "start")
+    write_fitted_texts(tmp_path / "start", held, "")
+    report = adapt(request(table, tmp_path / "start"), tmp_path / "out")
+    count = fitted_count(str(tmp_path / "start"), split(Corpus.read(table, "2").distinct_sample(10_000, 7), 7)[0])
+    assert f"The start was fitted on {count} of the held-out texts" in report["verdict"]
+    assert "on texts that nothing but the start was fitted on" in explained(report)
+    folder = tmp_path / "out" if report["decision"] != "start" else tmp_path / "out" / "candidate"
+    assert fitted_count(str(folder), held) == 200
 
 
 def test_texts_are_found_by_their_titles_where_a_column_is_named(bert_folder, tmp_path, monkeypatch):

@@ -57,6 +57,14 @@ def test_the_verdict_says_what_was_gained_and_lost(gains, purpose, result, sente
     assert choice.candidate == ("projection 0" if gains is TRADE and result == "start" else None)
 
 
+def test_what_is_offered_is_what_its_option_takes():
+    tried = stages({"projection 0": (-3.0, 2.0), "projection -0.25": (-3.0, 3.0)})
+    tried["projection"]["variants"]["-0.25"]["gains"]["finding"] = [3.0, -0.2, 6.2]  # perhaps by chance
+    choice = choose(tried)
+    assert "Projection: worse at grouping (-3.0), better at finding (+2.0): `--for search` takes it." in choice.sentence
+    assert choice.candidate == choose(tried, "search").result == "projection 0"
+
+
 def test_the_verdict_says_what_the_time_was_not_enough_for():
     made = stages(TRADE)
     made["start"] |= {"texts": 436, "wanted": 1148}

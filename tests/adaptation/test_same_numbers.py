@@ -124,3 +124,9 @@ def test_a_run_of_train_is_marked_on_the_texts_that_it_read(adapted, bert_folder
     )  # fmt: skip
     marks, _, _ = judged((bert_folder, tmp_path / "run"), adapted.held)
     assert marks == ["", f"fitted on 24 of these {len(texts)} texts"]
+    cse.train(
+        "simcse", texts[40:], backbone=tmp_path / "run", output=tmp_path / "next", batch_size=8, max_steps=1,
+        progress=False, precision="no",
+    )  # fmt: skip
+    marks, _, _ = judged((bert_folder, tmp_path / "next"), adapted.held)
+    assert marks == ["", f"fitted on 32 of these {len(texts)} texts"]

@@ -11,6 +11,8 @@ from command_line import ran, refused, run
 from conftest import SENTENCES
 from encoders import make
 from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
 import cse
 from cse.corpus.supervised import scored_pairs
@@ -18,6 +20,7 @@ from cse.evaluation.metrics import spearman
 from cse.evaluation.retrieval import score
 from cse.evaluation.sts import SETS
 from cse.files.checksums import with_digest
+from cse.files.writing import read_json, write_json
 from cse.models.checkpoint import save
 from cse.vectors import smoothed
 
@@ -108,6 +111,28 @@ def test_the_same_name_with_other_weights_is_scored_anew(bert_folder, roberta_fo
     assert first[0] == "model-mean"
     assert second[0] == f"model-mean {second[1]['fingerprint']}"
     assert first[1]["scores"] != second[1]["scores"]
+
+
+def test_a_model_with_another_prompt_or_dimension_is_scored_anew(bert_folder, tmp_path):
+    data, path = tmp_path / "toy", tmp_path / "results.json"
+    (data / "qrels").mkdir(parents=True)
+    (data / "corpus.jsonl").write_text("".join(
+        f"{json.dumps({'_id': f'd{number}', 'text': text})}\n" for number, text in enumerate(SENTENCES)
+    ))  # fmt: skip
+    (data / "queries.jsonl").write_text('{"_id": "q0", "text": "a cheese sandwich"}\n')
+    (data / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq0\td3\t1\n")
+    modules = [Transformer(str(bert_folder)), Pooling(32, "mean")]
+    SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / "m"))
+    calls = tmp_path / "m" / "config_sentence_transformers.json"
+    for changes in ({}, {"prompts": {"query": "the dog of music "}}, {"truncate_dim": 2}):
+        write_json(calls, {**read_json(calls), **changes})
+        words = ("evaluate", "retrieval", "--model", tmp_path / "m", "--data", data)
+        ran(*words, "--json", path)
+        (expected,) = json.loads(ran(*words, "--json", "-").stdout)["models"].values()
+        assert [*json.loads(path.read_text())["models"].values()][-1]["scores"] == expected["scores"]
+    assert len(json.loads(path.read_text())["models"]) == 3
+    (data / "queries.jsonl").write_text('{"_id": "q0", "text": "the old river"}\n')
+    refused(run(*words, "--json", path), 3, "holds retrieval under", "overwrite")
 
 
 def test_a_checkpoint_stands_beside_its_own_start_and_is_compared_with_it(bert_folder, sts, tmp_path):

@@ -386,6 +386,7 @@ def test_columns_that_the_first_rows_of_json_lack_are_there(tmp_path, where):
     nested = Corpus.of(source, "m.x")
     assert (nested.texts, nested.rows.tolist()) == (["an owl"], [16_385])
     assert Corpus.of(corpus, "m.x").texts == ["an owl"]
+    assert corpus.cells("m.x")[16_383:] == ["", "an owl", ""]
     first = [{"text": "a cat", "m": {"x": "a bat"}}] * 16_384 + [{"text": "a dog"}]
     assert len(Corpus.of(first, "m.x")) == 16_384
     assert len(Corpus.of(source, "m.x.y")) == 0  # it leads nowhere

@@ -106,6 +106,15 @@ def test_the_best_evaluation_is_kept_and_recorded_as_no_correlation(bert_folder,
     assert "spearman" not in model_card(config).lower()
 
 
+def test_runs_of_several_seeds_are_known_by_the_same_texts(bert_folder):
+    recipes = []
+    for seed, texts in ((1, TEXTS), (2, TEXTS), (1, [*TEXTS[1:], "the dog of the park was in the rain"])):
+        settings = {**SETTINGS, "seed": seed}
+        encoder, run = prepare(TrainRequest("simcse", texts, str(bert_folder), dev="auto", settings=settings))
+        recipes.append({name: value for name, value in run.recipe(encoder).items() if name != "seed"})
+    assert recipes[0] == recipes[1] != recipes[2]
+
+
 def guarded(bert_folder: Path) -> tuple:
     return prepare(TrainRequest("simcse", TEXTS, str(bert_folder), dev="auto", settings=SETTINGS))
 

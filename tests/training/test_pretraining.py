@@ -27,8 +27,11 @@ def test_a_killed_pretraining_resumes_to_the_same_model(corpus, tmp_path):
     whole = run_pretraining(corpus, tmp_path / "whole", CONFIG, eval_every=4)
     with pytest.raises(KeyboardInterrupt):
         run_pretraining(corpus, tmp_path / "killed", CONFIG, eval_every=4, report=kill_at(8))
+    with pytest.raises(ArtefactError, match="killed: begun in precision no, not bf16; give that `precision`"):
+        run_pretraining(corpus, tmp_path / "killed", CONFIG, eval_every=4, resume=True, precision="bf16")
     resumed = run_pretraining(corpus, tmp_path / "killed", CONFIG, eval_every=4, resume=True)
     assert curve(resumed) == curve(whole)
+    assert resumed["precision"] == "no"
     models = [AutoModelForMaskedLM.from_pretrained(tmp_path / name / "model") for name in ("whole", "killed")]
     for first, second in zip(*(model.state_dict().values() for model in models), strict=True):
         assert torch.equal(first, second)

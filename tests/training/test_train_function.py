@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import SENTENCES
 from datasets import Dataset, IterableDataset
@@ -36,7 +37,8 @@ def test_the_function_and_the_command_write_the_same_checkpoint_and_scores(bert_
     summary = json.loads(done.stdout)
     columns = Dataset.from_dict({"text": SENTENCES})
     stream = columns.to_iterable_dataset()
-    given = [(SENTENCES, DEV), (columns, DEV), (stream, DEV), (text, tmp_path / "dev.tsv")]
+    frame = pd.DataFrame(DEV, columns=["score", "sentence1", "sentence2"])
+    given = [(SENTENCES, DEV), (columns, frame), (stream, DEV), (text, tmp_path / "dev.tsv")]
     for number, (data, dev) in enumerate(given):
         output = tmp_path / str(number)
         result = cse.train("promptbert", data, output=output, backbone=bert_folder, dev=dev, progress=False, **SMALL)
