@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import PurePath
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cse.corpus.corpus import free_name
+from cse.files.writing import digest
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -63,19 +65,23 @@ def mteb(model: str | Encoder, languages: Sequence[str] = ENGLISH) -> MTEBModel:
     """Return a model for `mteb.evaluate` from an encoder, or from what `cse.load` opens.
 
     `languages` (ISO 639-3 and script) are metadata only; the papers' models and the bundled ones are English. The
-    revision in the metadata is the encoder's fingerprint, which distinguishes results. Raises ImportError without mteb.
+    revision in the metadata, by which MTEB knows its results, is the encoder's fingerprint, with a digest of prompts,
+    dimensions and similarity that are set. Raises ImportError without mteb.
     """
     with needing("mteb"):
         from mteb.models import ModelMeta
         from mteb.models.model_meta import ScoringFunction
 
     encoder = opened(model)
+    settings = [encoder.truncate_dim, encoder.query_prompt, encoder.document_prompt]
+    settings += [encoder.similarity_fn_name] if encoder.similarity_fn_name != "cosine" else []
+    told = json.dumps(settings) if any(value is not None for value in settings) else ""
     parts = PurePath(encoder.name).parts
     is_hub_id = len(parts) == 2 and parts[0].strip("./\\")
     meta = ModelMeta(
         loader=None,
         name=encoder.name if is_hub_id else f"cse/{PurePath(encoder.name).name}",  # MTEB requires an organisation
-        revision=encoder.fingerprint,
+        revision="-".join([encoder.fingerprint, *([digest(told)] if told else [])]),
         release_date=None,
         languages=list(languages),
         n_parameters=encoder.parameter_count,

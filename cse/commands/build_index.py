@@ -175,7 +175,7 @@ def _encoding(
         "model": reference.name, "pooling": reference.pooling, "family": reference.family,
         "fingerprint": encoder.fingerprint, "query_prompt": prompts[0], "document_prompt": prompts[1],
     }  # fmt: skip
-    return Source(encoder.name, encoder.dim, batches, model)
+    return Source(encoder.name, encoder.get_embedding_dimension(), batches, model)
 
 
 def _encoded(folder: Path, texts: Corpus) -> Source:

@@ -102,7 +102,7 @@ def main(
         else:
             _write(output, corpus, encode)
             shown = _summary(encoder, len(corpus), output)
-            cli.log(f"{output}: {len(corpus)} x {encoder.dim} float32")
+            cli.log(f"{output}: {len(corpus)} x {encoder.get_embedding_dimension()} float32")
     if json_output and main_process():
         cli.print_json(shown)
 
@@ -125,8 +125,8 @@ def _check_options(source: str, output: Path | None, precision: str, shards: int
 
 def _summary(encoder: Encoder, count: int, output: Path) -> dict[str, Any]:
     return {
-        "model": encoder.name, "fingerprint": encoder.fingerprint, "texts": count, "dimensions": encoder.dim,
-        "output": str(output),
+        "model": encoder.name, "fingerprint": encoder.fingerprint, "texts": count,
+        "dimensions": encoder.get_embedding_dimension(), "output": str(output),
     }  # fmt: skip
 
 
@@ -203,9 +203,9 @@ def _encode_parts(
         count, sha256 = count_texts(texts())
         columns = columns_digest(map(_numbered, corpus.blocks(BLOCK))) if options.parquet else None
     plan = ShardPlan(
-        reference.name, reference.pooling, reference.family, encoder.fingerprint, encoder.dim, options.normalize,
-        count, sha256, options.shards, options.batch_size, None if without else encoder.query_prompt, prompt,
-        "parquet" if options.parquet else "npy", columns,
+        reference.name, reference.pooling, reference.family, encoder.fingerprint, encoder.get_embedding_dimension(),
+        options.normalize, count, sha256, options.shards, options.batch_size,
+        None if without else encoder.query_prompt, prompt, "parquet" if options.parquet else "npy", columns,
     )  # fmt: skip
 
     def encode(block: list[str]) -> np.ndarray:
@@ -221,7 +221,7 @@ def _encode_parts(
         cells = (lambda rows: _numbered(corpus.take(rows))) if options.parquet else None
         encode_in_parts(output, plan, texts(), encode, options.resume, lambda rows: bar.update(rows), cells)
     if main_process():
-        cli.log(f"{output}: {count} x {encoder.dim} float32 in {plan.shards} parts")
+        cli.log(f"{output}: {count} x {plan.dimension} float32 in {plan.shards} parts")
     return {**_summary(encoder, count, output), "shards": plan.shards}
 
 

@@ -504,6 +504,8 @@ class Encoder:
         fewest = self.views[0][0].length + 1
         if value is not None and value < fewest:
             raise ValueError(f"`max_seq_length` is {value}; give at least {fewest}, for the template and a token")
+        if value == self.max_seq_length:
+            return  # else a length that was recorded could become that of the longest template
         self.max_row_length = None
         # Capped, not refused: callers set a length without knowing how many positions the template leaves.
         if value is not None and value < self.max_seq_length:

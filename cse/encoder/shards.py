@@ -382,7 +382,7 @@ class UnfinishedBuild:
 
         count, sha256 = count_texts(sentences())
         plan = ShardPlan(
-            *opened_by, encoder.fingerprint, encoder.dim, normalized=False,
+            *opened_by, encoder.fingerprint, encoder.get_embedding_dimension(), normalized=False,
             count=count, sha256=sha256, shards=-(-count // BLOCK), batch_size=batch_size,
             query_prompt=encoder.query_prompt, document_prompt=encoder.document_prompt,
         )  # fmt: skip

@@ -37,6 +37,7 @@ from cse.encoder.heads import INIT_STD, head_module, mean_of_layers, new_head, p
 from cse.encoder.rows import HARD, TokenRows, TokenTemplate, bias_rows
 from cse.encoder.stored_backbone import FAMILIES as BLOCK_FAMILIES
 from cse.encoder.stored_backbone import head_width
+from cse.encoder.stored_tokenizer import WORD_TABLE
 from cse.methods.method import LAST_LAYER, LAYERS, Method, Pooling, When
 
 if TYPE_CHECKING:
@@ -127,10 +128,13 @@ class TorchEncoder(nn.Module, Encoder):
         """Move or cast the model, as PyTorch's modules do. Raises ValueError for a device that is not available."""
         if args and isinstance(args[0], str | int | torch.device):
             args = (device_of(args[0]), *args[1:])
-        self.converted = None
+        if self.converted and args != (torch.device("cpu"),):
+            self.converted, self.backend = None, "torch"
         return nn.Module.to(self, *args, **kwargs)
 
     def computing_in(self, precision: str) -> Self:
+        if precision != "bf16" and self.converted:
+            raise ValueError(f"{self.name}: `precision` int8 is for models of BERT's or RoBERTa's kind; leave it out")
         if precision != "bf16":
             raise ValueError(f"{self.name}: `precision` int8 needs OpenVINO; open the model with `backend` openvino")
         return self.to(torch.bfloat16)
@@ -359,6 +363,13 @@ def _check_method(encoder: TorchEncoder) -> None:
         raise ValueError(
             f"{method.name} learns keys and values in the blocks of {', '.join(BLOCK_FAMILIES)}, and this model is "
             f"{kind}; simcse, esimcse and consert train on it, and promptbert if it has a masked-language-model head"
+        )
+    table = model.get_input_embeddings().weight
+    words = next(name for name, tensor in model.named_parameters() if tensor is table)
+    if encoder.views[0][0].slot_ids and not words.endswith(WORD_TABLE):
+        raise ValueError(
+            f"{method.name} learns words, which need a table of words called {' or '.join(WORD_TABLE)}, and that of "
+            f"this {kind} model is {words}; train promptbert or simcse on it"
         )
     prompts = any(template.prompts for view in method.views for template in view)
     if prompts and (model.base_model is model or model.get_output_embeddings() is None):

@@ -78,6 +78,12 @@ def fill_sentence_transformers(encoder: TorchEncoder, target: Path) -> None:
 
 
 PEFT = "peft"
+PEFT_VECTORS = {  # what the vector is, and the code that reads it of the states
+    Pooling.TOKEN: ("the first token's state", ("    vectors = states[:, 0]",)),
+    Pooling.MEAN: ("the mean of the tokens' states", (
+        '    mask = inputs["attention_mask"].unsqueeze(2)', "    vectors = (states * mask).sum(1) / mask.sum(1)",
+    )),
+}  # fmt: skip
 
 
 def fill_peft(encoder: TorchEncoder, target: Path) -> None:
@@ -91,6 +97,8 @@ def fill_peft(encoder: TorchEncoder, target: Path) -> None:
     plain = plain_model(encoder)
     if plain.head is not None:
         raise ValueError(f"{encoder.name} has a head, which peft cannot store; give `to` sentence-transformers")
+    if method.reading.pooling not in PEFT_VECTORS:
+        raise ValueError(f"{encoder.name} is read by {method.reading.pooling.value}; give `to` sentence-transformers")
     base, revision = base_of(encoder)
     if base == BASE:
         write_weights(target / BASE, plain, plain.tensors)
@@ -216,7 +224,8 @@ def export_card(encoder: TorchEncoder, to: str) -> str:
             "`modeling_prefix.py`, and opening it runs that code (`trust_remote_code=True`)."
         )
     if to == PEFT:
-        notes.append("- The vector is the first token's state. In half precision it differs in the third digit.")
+        vector = PEFT_VECTORS[encoder.reading.pooling][0]
+        notes.append(f"- The vector is {vector}. In half precision it differs in the third digit.")
     origin = encoder.method.citation or "a pooling of a backbone"
     return "\n".join([
         "---", data.to_yaml(), "---", f"# {encoder.name} for {to}", "",
@@ -242,7 +251,8 @@ def snippet(encoder: TorchEncoder, to: str) -> str:
             f"backbone = AutoModel.from_pretrained({source}, dtype=torch.float32, add_pooling_layer=False)",
             'model = PeftModel.from_pretrained(backbone, "THIS_FOLDER").eval()', tokenizer,
             call.format(texts="sentences", kind="pt"),
-            "with torch.no_grad():", "    vectors = model(**inputs).last_hidden_state[:, 0]",
+            "with torch.no_grad():", "    states = model(**inputs).last_hidden_state",
+            *PEFT_VECTORS[encoder.reading.pooling][1],
         ]  # fmt: skip
     else:
         start = " " * plain_model(encoder).spaced + encoder.prompts.get(encoder.default_prompt_name or "", "")

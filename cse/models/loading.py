@@ -109,10 +109,11 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
     unknown or missing device or backend, a package that is too old, and a model that the `backend` cannot run.
     """
     check_versions()
-    if backend == AUTO:
-        backend = os.environ.get("CSE_BACKEND") or AUTO
+    asked_by = "`backend`"
+    if backend == AUTO and os.environ.get("CSE_BACKEND"):
+        backend, asked_by = os.environ["CSE_BACKEND"], "CSE_BACKEND"
     if backend not in BACKENDS:
-        raise ValueError(f"`backend` is {backend!r}; choose from {', '.join(BACKENDS)}")
+        raise ValueError(f"{asked_by} is {backend!r}; choose from {', '.join(BACKENDS)}")
     target = device or os.environ.get("CSE_DEVICE") or None
     if reference.kind is Kind.STATIC:
         return _opened(reference, Encoder)
@@ -120,7 +121,9 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
         backend == AUTO
         and find_spec("openvino")
         # PyTorch is imported only where there may be a GPU.
-        and (target == "cpu" if target else not gpu_is_possible() or best_device().type == "cpu")
+        and (
+            target == "cpu" if target else not (gpu_is_possible() and find_spec("torch")) or best_device().type == "cpu"
+        )
     ):
         try:
             if find_spec("openvino") is None:
@@ -133,9 +136,9 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
             return encoder
         except UnsupportedError as error:
             if backend == OPENVINO:
-                return _converted(reference, str(error))
+                return _converted(reference, str(error), target)
             log.info("%s runs on PyTorch, not on OpenVINO (%s)", reference.name, error)
-    return open_by_torch(reference, target)
+    return open_by_torch(reference, device)
 
 
 def open_by_torch(reference: ModelReference, device: str | None = None) -> TorchEncoder:
@@ -166,7 +169,7 @@ def on_torch(encoder: Encoder) -> TorchEncoder:
     return encoder.on_torch
 
 
-def _converted(reference: ModelReference, reason: str) -> TorchEncoder:
+def _converted(reference: ModelReference, reason: str, device: str | None) -> TorchEncoder:
     """Open an encoder on the CPU whose blocks OpenVINO runs by a graph converted from PyTorch's, which takes seconds.
 
     Raises ValueError, with the `reason` that there is no graph of ours, for a model of BERT's or RoBERTa's kind, whose
@@ -182,6 +185,7 @@ def _converted(reference: ModelReference, reason: str) -> TorchEncoder:
     except UnsupportedError as error:
         raise ValueError(f"{reference.name}: OpenVINO cannot run it ({error}); give `backend` torch") from error
     encoder.backend = OPENVINO
+    Encoder.to(encoder, device or "cpu")  # raises for another
     return encoder
 
 

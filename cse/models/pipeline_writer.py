@@ -103,7 +103,8 @@ def _parts(encoder: TorchEncoder, template: TokenTemplate) -> PlainModel:
     base: Any = encoder.model.base_model
     table = base.get_input_embeddings().weight
     words = next(name for name, tensor in base.named_parameters() if tensor is table)
-    parameters = {name: tensor for name, tensor in base.named_parameters() if not name.startswith("pooler.")}
+    unread = () if base is not encoder.model else ("pooler.",)  # masked language models that have a pooler need it
+    parameters = {name: tensor for name, tensor in base.named_parameters() if not name.startswith(unread)}
     tensors = {name: tensor.detach().float().cpu() for name, tensor in parameters.items()}
     if encoder.slots is not None:
         tensors[words] = torch.cat([tensors[words], encoder.slots.detach().float().cpu()])

@@ -211,7 +211,9 @@ def _copy_backbone(source: Path, target: Path) -> None:
     """
     folder = Path(transformer_folder(str(source)))
     weights = find_weights(str(folder), ANY)
-    if any(path.suffix != ".safetensors" for path in weights):
+    modules = [path.parent for path in source.glob("[0-9]_*/pytorch_model.bin")]
+    pickled = [path for path in modules if path != folder and not (path / "model.safetensors").is_file()]
+    if pickled or any(path.suffix != ".safetensors" for path in weights):
         raise ArtefactError(f"{source}: its weights are a pickle, which is not copied; save them as safetensors")
     indexes = [folder / name for name in ANY if name.endswith(".json")]
     others = [path for root in (source, folder) for pattern in OTHER_FILES for path in root.glob(pattern)]

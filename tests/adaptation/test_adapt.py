@@ -242,7 +242,7 @@ def test_a_start_that_training_cannot_read_is_adapted_without(table, bert_folder
     modules = [Transformer(str(bert_folder)), Pooling(32, "max")]
     SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / "start"))
     report = adapt(request(table, tmp_path / "start"), tmp_path / "out")
-    assert report["stages"]["training"]["left_out"] == "start is read by max, and training by cls or mean"
+    assert report["stages"]["training"]["left_out"] == "start-max is read by max, and training by cls or mean"
 
     def refused(self: Trial, steps: int) -> None:
         raise ArtefactError("its tokenizer keeps capitals")

@@ -8,6 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from command_line import ran, refused, run
 from index_corpus import build
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from typer.testing import Result
 
 import cse
@@ -45,6 +47,20 @@ def test_texts_of_standard_input_become_vectors_in_json(bert_folder, tmp_path):
     }  # fmt: skip
     refused(run(*words[:4]), 2, "give --output")
     refused(run(*words, "--input", "-"), 2, "either INPUT or --input")
+
+
+def test_dimensions_that_a_folder_cuts_are_those_of_files_parts_and_indexes(bert_folder, tmp_path):
+    modules = [Transformer(str(bert_folder)), Pooling(32, "mean")]
+    SentenceTransformer(modules=modules, device="cpu", truncate_dim=4).save(str(tmp_path / "m"))
+    (tmp_path / "a.txt").write_text("the dog\na cat\nthe sun\n")
+    words = ("encode", tmp_path / "a.txt", "--model", tmp_path / "m", "--json", "--output")
+    expected = cse.load(str(tmp_path / "m")).encode(["the dog", "a cat", "the sun"])
+    assert json.loads(ran(*words, tmp_path / "v.npy").stdout)["dimensions"] == 4
+    assert json.loads(ran(*words, tmp_path / "v", "--shards", 1).stdout)["dimensions"] == 4
+    (part,) = (tmp_path / "v").glob("*.npy")
+    np.testing.assert_allclose(np.load(part), expected, atol=1e-6)
+    built = ("build_index", tmp_path / "a.txt", "--model", tmp_path / "m", "--output", tmp_path / "i", "--resume")
+    assert "i: 3 rows, 4 dimensions" in ran(*built).stdout
 
 
 MESSY = "id;text;vector;id\n1; le caf\u00e9 noir ;x;9\n;;;\n3;the sun;y;8\n\n4;;;\n5;a dog;z;7\n".encode("cp1252")

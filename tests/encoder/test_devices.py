@@ -1,5 +1,6 @@
 """Devices and precisions: what is there is taken, what is not is refused, and how near bfloat16 is."""
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from cse.encoder import devices
 from cse.encoder.devices import available, best_device, computes_in_bf16, device_of, in_precision
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
+from cse.models import loading
 
 
 @pytest.fixture
@@ -55,6 +57,22 @@ def test_a_device_that_is_not_there_is_refused_in_a_line(accelerator, bert_folde
     accelerator(None)
     with pytest.raises(ValueError, match=f"^`device` is '{device}', which is not available; choose from cpu$"):
         cse.load(str(bert_folder), device=device, backend="torch")
+
+
+def test_a_variable_of_the_environment_is_named_where_it_is_wrong(accelerator, monkeypatch, bert_folder):
+    accelerator(None)
+    for name in ("CSE_DEVICE", "CSE_BACKEND"):
+        with monkeypatch.context() as changed:
+            changed.setenv(name, "tpu")
+            with pytest.raises(ValueError, match=f"^{name} is 'tpu'"):
+                cse.load(str(bert_folder))
+
+
+def test_a_driver_without_pytorch_is_no_gpu(monkeypatch, bert_folder):
+    monkeypatch.setattr(loading, "gpu_is_possible", lambda: True)
+    monkeypatch.setattr(loading, "find_spec", lambda name: None if name == "torch" else find_spec(name))
+    monkeypatch.setattr(loading, "best_device", lambda: pytest.fail("PyTorch was asked"))
+    assert cse.load(str(bert_folder)).backend == "openvino"
 
 
 def test_what_is_no_name_is_refused_with_the_choices():

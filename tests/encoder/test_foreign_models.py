@@ -9,6 +9,14 @@ import pytest
 from conftest import SENTENCES
 from released import noise
 from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from transformers import (
+    AutoTokenizer,
+    EuroBertConfig,
+    EuroBertForMaskedLM,
+    SqueezeBertConfig,
+    SqueezeBertForMaskedLM,
+)
 
 import cse
 from cse.errors import ArtefactError
@@ -66,6 +74,36 @@ def test_a_prefix_learned_on_robertas_relative_opens_in_both_engines(roberta_fol
     by_openvino, by_torch = (cse.load(str(output), backend=backend) for backend in ("openvino", "torch"))
     assert by_openvino.fingerprint == by_torch.fingerprint
     np.testing.assert_allclose(by_openvino.encode(SENTENCES), by_torch.encode(SENTENCES), atol=1e-5)
+
+
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+
+
+def test_a_run_on_a_model_that_builds_a_pooler_opens_again(bert_folder, tmp_path):
+    tokenizer = AutoTokenizer.from_pretrained(bert_folder)
+    config = SqueezeBertConfig(vocab_size=len(tokenizer), embedding_size=32, **SIZES)
+    SqueezeBertForMaskedLM(config).save_pretrained(tmp_path / "backbone")
+    tokenizer.save_pretrained(tmp_path / "backbone")
+    output = tmp_path / "run"
+    cse.train(
+        "simcse", SENTENCES, output=output, backbone=tmp_path / "backbone", max_steps=1, batch_size=4, progress=False
+    )
+    vectors = cse.load(str(output)).encode(SENTENCES)
+    np.testing.assert_allclose(SentenceTransformer(str(output), device="cpu").encode(SENTENCES), vectors, atol=1e-5)
+
+
+def test_words_that_no_folder_could_store_are_refused_before_they_are_learned(bert_folder, tmp_path):
+    tokenizer = AutoTokenizer.from_pretrained(bert_folder)
+    config = EuroBertConfig(
+        vocab_size=len(tokenizer), num_key_value_heads=2, head_dim=16, mask_token_id=tokenizer.mask_token_id,
+        pad_token_id=tokenizer.pad_token_id, bos_token_id=None, eos_token_id=None, **SIZES,
+    )  # fmt: skip
+    EuroBertForMaskedLM(config).save_pretrained(tmp_path / "backbone")
+    tokenizer.save_pretrained(tmp_path / "backbone")
+    with pytest.raises(
+        ValueError, match=r"conpvp learns words, .* is model\.embed_tokens\.weight; train promptbert or"
+    ):
+        cse.train("conpvp", SENTENCES, output=tmp_path / "run", backbone=tmp_path / "backbone", max_steps=1)
 
 
 @pytest.mark.parametrize(

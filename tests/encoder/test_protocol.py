@@ -131,6 +131,11 @@ def test_max_seq_length_counts_the_template_and_is_the_recorded_one(bert_folder)
         encoder.max_seq_length = value
         assert encoder.max_seq_length == room
         assert encoder.fingerprint == plain
+    plain_reading = cse.load(str(bert_folder), "mean")
+    plain_reading.max_row_length = plain_reading.row_limit  # as a folder may record it, beyond what a template leaves
+    plain, length = plain_reading.fingerprint, plain_reading.max_seq_length
+    plain_reading.max_seq_length = length
+    assert (plain_reading.max_seq_length, plain_reading.fingerprint) == (length, plain)
     fewest = encoder.views[0][0].length + 1
     with pytest.raises(ValueError, match=f"^`max_seq_length` is {fewest - 1}; give at least {fewest}, for"):
         encoder.max_seq_length = fewest - 1

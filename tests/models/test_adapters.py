@@ -90,7 +90,13 @@ def test_a_task_of_mteb_gives_this_projects_spearman(encoder):
     model = adapters.mteb(encoder)
     assert isinstance(model, EncoderProtocol)
     results = mteb.evaluate(model, demo_task(), cache=None, show_progress_bar=False, co2_tracker=False)
-    assert results.model_revision == encoder.fingerprint
+    revisions = [results.model_revision]
+    for name, value in (("truncate_dim", 8), ("prompts", {}), ("truncate_dim", None)):
+        setattr(encoder, name, value)
+        revisions.append(adapters.mteb(encoder).mteb_model_meta.revision)
+    assert len(set(revisions)) == 4  # MTEB keeps the scores of each
+    assert revisions[-1] == encoder.fingerprint
+    encoder = model.encoder
     (task,) = results.task_results
     expected = spearman(encoder.encode, PAIRS)
     assert abs(expected) > 1

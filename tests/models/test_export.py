@@ -16,6 +16,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer
 import cse
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
+from cse.methods.method import Pooling
 from cse.models.export import export_model
 
 ROUNDING = 3e-6  # of sums in another order: batches differ, and numbers go up to 5
@@ -61,10 +62,12 @@ def test_a_bundled_model_opens_elsewhere_and_the_snippet_of_the_card_runs(tmp_pa
     assert "1_Pooling/config.json" in card
 
 
-def test_peft_gives_the_vectors_and_so_does_reading_back(backbone, tmp_path):
+@pytest.mark.parametrize("pooling", [Pooling.TOKEN, Pooling.MEAN])
+def test_peft_gives_the_vectors_and_so_does_reading_back(backbone, tmp_path, pooling):
     from peft import PeftModel
 
     encoder = encoder_of(backbone, "dcpcse")
+    encoder.method = encoder.method.replaced(pooling=pooling)
     export_model(encoder, "peft", tmp_path / "out")
     base = AutoModel.from_pretrained(tmp_path / "out" / "base", add_pooling_layer=False)
     with warnings.catch_warnings():
@@ -74,7 +77,12 @@ def test_peft_gives_the_vectors_and_so_does_reading_back(backbone, tmp_path):
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         states = model(**inputs).last_hidden_state
-    np.testing.assert_allclose(states[:, 0].numpy(), encoder.encode(TEXTS), atol=ROUNDING)
+    vectors = states[:, 0]
+    if pooling is Pooling.MEAN:
+        vectors = torch.stack(
+            [rows[read == 1].mean(0) for rows, read in zip(states, inputs["attention_mask"], strict=True)]
+        )
+    np.testing.assert_allclose(vectors.numpy(), encoder.encode(TEXTS), atol=ROUNDING)
     np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(TEXTS), encoder.encode(TEXTS), atol=ROUNDING)
     assert float(run_card(tmp_path / "out")) == pytest.approx(product(encoder), abs=1e-4)  # of vectors of length 6
 

@@ -17,6 +17,8 @@ from hub_stand_in import hub_at_hand
 from huggingface_hub import ModelCard
 from model_files import run_card
 from safetensors.torch import load_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
 
 import cse
 from cse.errors import ArtefactError
@@ -155,6 +157,13 @@ def test_what_no_reader_could_open_is_not_pushed(at_hand, tmp_path, bert_folder)
     torch.save(load_file(base / "model.safetensors"), base / "pytorch_model.bin")
     (base / "model.safetensors").unlink()
     assert "its weights are a pickle, which is not copied" in push(mine, "me/prefix", code=4)
+    modules = [Transformer(str(bert_folder)), Pooling(32, "mean"), Dense(32, 4)]
+    SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / "dense"))
+    (weights,) = (tmp_path / "dense").glob("2_Dense/model.safetensors")
+    torch.save(load_file(weights), weights.with_name("pytorch_model.bin"))
+    weights.unlink()
+    with pytest.raises(ArtefactError, match="its weights are a pickle, which is not copied"):
+        copy_model(resolve(str(tmp_path / "dense")), tmp_path / "copy")
     shutil.rmtree(base)
     assert f"its backbone {base} is missing" in push(mine, "me/prefix", code=4)
     assert not at_hand.created
