@@ -253,8 +253,12 @@ def first_position(model: PreTrainedModel) -> int:
 
 def row_limit(model: PreTrainedModel) -> int:
     """Return the maximum row length in tokens, by the model's positions."""
-    stated = getattr(model.config, "max_position_embeddings", None) or MAX_POSITIONS
-    return int(stated if stated > 0 else MAX_POSITIONS) - first_position(model)
+    return (stated_positions(model) or MAX_POSITIONS) - first_position(model)
+
+
+def stated_positions(model: PreTrainedModel) -> int:
+    """Return the number of positions that a model's configuration states; 0 if it reads rows of any length, as T5."""
+    return max(0, int(getattr(model.config, "max_position_embeddings", None) or 0))
 
 
 def on_device(array: np.ndarray, device: torch.device) -> torch.Tensor:

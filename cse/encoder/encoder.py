@@ -77,8 +77,8 @@ class Encoder:
 
     `views` are the method's templates, `width` is the dimension of the states and `dim` that of the vectors,
     `first_position` the position id of a row's first token, `row_limit` the maximum row length in tokens by the model's
-    positions, and `max_row_length` a lower one. `backbone` is the name of the backbone and `backbone_fingerprint` its
-    digest before training.
+    positions, and `max_row_length` a lower one. A model that reads `any_length` has the limit that its folder records.
+    `backbone` is the name of the backbone and `backbone_fingerprint` its digest before training.
     `prompts` are by name, `default_prompt_name` is used if none is given. `truncate_dim` is the default dimension of
     `encode`. `prompt` is the template whose [MASK] predicts tokens: the method's own, or PromptBERT's if that has no
     [MASK]. `reference` is what an engine other than PyTorch was opened by, and `on_torch` the same model on PyTorch,
@@ -98,6 +98,7 @@ class Encoder:
     default_prompt_name: str | None = None
     truncate_dim: int | None = None
     max_row_length: int | None = None
+    any_length = False
     freeze_embeddings = False
     reference: Any = None
     on_torch: Any = None

@@ -30,6 +30,7 @@ from cse.encoder.backbone import (
     row_limit,
     run_behind,
     run_block,
+    stated_positions,
 )
 from cse.encoder.devices import FORWARD_COST, device_of, row_groups
 from cse.encoder.encoder import Encoder, Update
@@ -85,6 +86,7 @@ class TorchEncoder(nn.Module, Encoder):
         self.tokenizer, self.method, self.width = tokenizer, method, int(model.config.hidden_size)
         self.placed = self.reads_at = reads_positions(model)
         self.first_position, self.row_limit = first_position(model), row_limit(model)
+        self.any_length = not stated_positions(model)
         self._set_reading(name, backbone, fingerprint(model, tokenizer))
         _check_method(self)
         if self.reads_at:

@@ -395,6 +395,8 @@ def call_as(recorded: RecordedPooling, encoder: Encoder, source: str) -> None:
         encoder.similarity_fn_name = recorded.similarity_fn_name
     except ValueError as error:
         raise ArtefactError(f"{source}: its own {error}") from error
+    if encoder.any_length:
+        encoder.row_limit = max(encoder.row_limit, recorded.max_length or 0)
     positions = encoder.row_limit - encoder.reading.prefix
     length = positions if recorded.max_length is None else min(recorded.max_length, positions)
     if length != encoder.max_seq_length:

@@ -123,6 +123,15 @@ def test_a_folder_is_read_as_its_modules_say(folder_of, kind, tmp_path):
         np.testing.assert_allclose(opened.encode_query(TEXTS[0]), query, atol=1e-5)
 
 
+def test_a_model_without_positions_reads_as_many_tokens_as_its_folder_records(folder_of, bert_folder, tmp_path):
+    folder, text = random_model("t5", tmp_path / "t5", bert_folder, head=False), "the dog in the park " * 160
+    with_pipeline(folder, [TRANSFORMER, POOLING], {"pooling_mode": "mean"}, length=700)
+    config = json.loads((folder / "config.json").read_text())
+    config.pop("max_position_embeddings", None)
+    (folder / "config.json").write_text(json.dumps(config))
+    np.testing.assert_allclose(cse.load(str(folder)).encode(text), states_of(folder, text, 700).mean(0), atol=1e-5)
+
+
 def random_copy(source: Path, target: Path) -> Path:
     AutoModel.from_pretrained(source).save_pretrained(target)
     AutoTokenizer.from_pretrained(source).save_pretrained(target)
