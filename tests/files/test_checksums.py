@@ -155,7 +155,7 @@ def test_a_run_does_not_publish_a_damaged_best_checkpoint(bert_folder, tmp_path)
     best = partial_folder(tmp_path / "out") / "best"
     flip(best / "model.safetensors")
     with pytest.raises(ArtefactError, match=r"best.*start the run again with `overwrite`"):
-        publish(best.parent, tmp_path / "out", False, {"best_step": 6}, ())
+        publish(best.parent, tmp_path / "out", False, {"best_step": 6}, (), "")
     with pytest.raises(ArtefactError, match=r"best.*start the run again with `overwrite`"):
         train(encoder, run, tmp_path / "out", resume=True)
     assert not (tmp_path / "out").exists()
