@@ -231,7 +231,9 @@ TYPED_AND_PRESSED = """(field, link) => {
 
 
 def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings_it_back(browser, url):
-    with watched(browser, url, width=1280, height=720, leaves_page=True) as page:
+    two = f"{url}?models=simcse,promptbert"  # as each reads the texts
+    with watched(browser, two, width=1280, height=720, leaves_page=True) as page:
+        expect(page.locator("#top")).not_to_contain_text("DCPCSE")
         opened = upload(page, "tickets.csv", TICKETS)
         about = page.locator(".cse-overview")
         expect(page.locator("#top")).to_contain_text("tickets.csv (7)")
