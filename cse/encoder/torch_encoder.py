@@ -347,7 +347,8 @@ class TorchEncoder(nn.Module, Encoder):
         """Return the state for a pickle or deep copy, without what is compiled."""
         # Without the hooks that transformers installs: they are local functions, which no pickle can hold.
         modules = {**self._modules, "model": picklable(self.model)}
-        return {**super().__getstate__(), "_modules": modules, "converted": None, "compiled": {}}
+        engine = {"converted": None, "backend": "torch"} if self.converted else {}
+        return {**super().__getstate__(), "_modules": modules, "compiled": {}, **engine}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickle, and register the model's class with transformers in this process."""
@@ -367,7 +368,7 @@ def _check_method(encoder: TorchEncoder) -> None:
             f"{kind}; simcse, esimcse and consert train on it, and promptbert if it has a masked-language-model head"
         )
     table = model.get_input_embeddings().weight
-    words = next(name for name, tensor in model.named_parameters() if tensor is table)
+    words = next((name for name, tensor in model.named_parameters() if tensor is table), "")
     if encoder.views[0][0].slot_ids and not words.endswith(WORD_TABLE):
         raise ValueError(
             f"{method.name} learns words, which need a table of words called {' or '.join(WORD_TABLE)}, and that of "

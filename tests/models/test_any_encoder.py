@@ -20,6 +20,7 @@ from tokenizers import Tokenizer
 from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 import cse
+from cse.encoder.devices import in_precision
 from cse.errors import ArtefactError
 from cse.methods.catalogue import METHODS, UNTRAINED
 from cse.models.export import export_model
@@ -118,7 +119,13 @@ def test_a_folder_is_read_as_its_modules_say(folder_of, kind, tmp_path):
     converted = cse.load(str(folder), backend="openvino")
     assert (converted.backend, encoder.backend) == ("openvino", "torch")
     np.testing.assert_allclose(converted.encode(TEXTS), expected, atol=1e-5)
-    np.testing.assert_allclose(pickle.loads(pickle.dumps(converted)).encode(TEXTS), expected, atol=1e-5)
+    restored = pickle.loads(pickle.dumps(converted))
+    assert (restored.backend, converted.to("cpu").backend) == ("torch", "openvino")
+    np.testing.assert_allclose(restored.encode(TEXTS), expected, atol=1e-5)
+    with pytest.raises(ValueError, match="`precision` int8 is for models of BERT's or RoBERTa's kind; leave it out"):
+        in_precision(converted, "int8")
+    with pytest.raises(ValueError, match="`device` is 'cuda:0', but OpenVINO runs on the CPU"):
+        cse.load(str(folder), device="cuda:0", backend="openvino")
     for opened in (encoder, converted):
         np.testing.assert_allclose(opened.encode_query(TEXTS[0]), query, atol=1e-5)
 
