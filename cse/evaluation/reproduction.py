@@ -19,7 +19,7 @@ from cse.evaluation.results import AVERAGE, BASE, PAPERS, ROWS, TEMPLATES, Publi
 from cse.evaluation.tasks import find_task
 from cse.evaluation.template_search import read_scores
 from cse.files.weights import available
-from cse.files.writing import digest, write_json, write_text
+from cse.files.writing import digest, file_digest, read_json, write_json, write_text
 from cse.methods.presets import PUBLISHED, preset
 from cse.methods.templates import NEGATIVE, POSITIVE
 from cse.models.checkpoint import CHECKPOINT
@@ -104,6 +104,7 @@ LISTINGS: dict[tuple[str, str], Callable[[], list[str]]] = {
 
 
 TEMPLATES_FILE = "templates.txt"
+READ = "read.json"  # beside a checkpoint: digests of the text that it was trained on
 
 
 @dataclass(frozen=True)
@@ -214,13 +215,18 @@ def settings_digest(*parts: str) -> str:
 def run_command(command: Sequence[str], plan: Plan, row: PublishedRow, report: Callable[[str], None]) -> None:
     """Run a command of a row unless its result exists; an interrupted training or template search continues.
 
-    `report` gets the command. Raises ValueError if it fails.
+    `report` gets the command. Raises ValueError if it fails, and for a checkpoint that was trained on other text.
     """
     name, *words = command
     if name == "train":
         checkpoint = Path(words[words.index("--output") + 1])
+        read = _read_by(words)
+        known = checkpoint.with_name(f"{checkpoint.name}.{READ}")
+        if known.is_file() and read_json(known) != read:
+            raise ValueError(f"{checkpoint}: trained on other text of these names; delete it and {known.name}")
         if CHECKPOINT.is_marked(checkpoint):
             return
+        write_json(known, read)
         words += ["--resume"] if checkpoint.with_name(f"{checkpoint.name}.partial").is_dir() else []
     if name == "search_templates":
         path = plan.template_scores
@@ -233,6 +239,12 @@ def run_command(command: Sequence[str], plan: Plan, row: PublishedRow, report: C
         code = process.wait()
     if code:
         raise ValueError(f"{row.name}: `{line}` ended with exit code {code}; the line above says why")
+
+
+def _read_by(words: Sequence[str]) -> dict[str, str]:
+    """Return the digests of the files that a training reads, by the options that name them."""
+    files = {option: Path(words[words.index(option) + 1]) for option in ("--data", "--dev")}
+    return {option: file_digest(path) for option, path in files.items() if path.is_file()}
 
 
 DRAWING_STATE = "a drawing of the method, without numbers"

@@ -49,6 +49,8 @@ def test_a_table_is_trained_evaluated_and_not_done_twice(bert_folder, sts, tmp_p
     assert json.loads(again.stdout) == [entry]
     assert "train" not in [words[0] for words in in_process[4:]]
     assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
+    (tmp_path / "text.txt").write_text("\n".join(reversed(SENTENCES)))
+    refused(run("reproduce", *options), 3, "trained on other text of these names; delete it and bert-promptbert")
 
 
 @pytest.mark.usefixtures("in_process")
