@@ -240,7 +240,9 @@ def _converted(entry: pa.Field, column: pa.ChunkedArray, target: pa.Field) -> pa
         if pa.types.is_large_string(target.type):
             values = [value if value is None or isinstance(value, str) else as_json(value) for value in values]
     try:
-        return (pa.chunked_array([pa.array(values)]) if is_json(entry) else column).cast(target.type)
+        if is_json(entry):
+            column = pa.chunked_array([pa.array(values)])
+        return column.cast(target.type)
     except pa.ArrowException as error:
         kind = "values of several types" if is_json(entry) else entry.type
         raise ValueError(

@@ -73,15 +73,14 @@ def mteb(model: str | Encoder, languages: Sequence[str] = ENGLISH) -> MTEBModel:
         from mteb.models.model_meta import ScoringFunction
 
     encoder = opened(model)
-    settings = [encoder.truncate_dim, encoder.query_prompt, encoder.document_prompt]
-    settings += [encoder.similarity_fn_name] if encoder.similarity_fn_name != "cosine" else []
-    told = json.dumps(settings) if any(value is not None for value in settings) else ""
+    similarity = encoder.similarity_fn_name
+    settings = [*encoder.call_settings, *([similarity] if similarity != "cosine" else [])]
     parts = PurePath(encoder.name).parts
     is_hub_id = len(parts) == 2 and parts[0].strip("./\\")
     meta = ModelMeta(
         loader=None,
         name=encoder.name if is_hub_id else f"cse/{PurePath(encoder.name).name}",  # MTEB requires an organisation
-        revision="-".join([encoder.fingerprint, *([digest(told)] if told else [])]),
+        revision="-".join([encoder.fingerprint, *([digest(json.dumps(settings))] if settings else [])]),
         release_date=None,
         languages=list(languages),
         n_parameters=encoder.parameter_count,
@@ -94,7 +93,7 @@ def mteb(model: str | Encoder, languages: Sequence[str] = ENGLISH) -> MTEBModel:
         public_training_code=None,
         public_training_data=None,
         framework=["PyTorch"],
-        similarity_fn_name=ScoringFunction(encoder.similarity_fn_name),
+        similarity_fn_name=ScoringFunction(similarity),
         use_instructions=any(encoder.prompts.values()),
         training_datasets=None,
     )

@@ -348,6 +348,12 @@ class Encoder:
         """The prompt of `encode_document`, as `recorded_prompt` returns it."""
         return self.recorded_prompt(next((name for name in DOCUMENT if name in self.prompts), None))
 
+    @property
+    def call_settings(self) -> list[Any]:
+        """What decides results beside the fingerprint: dimensions that are cut, and prompts; empty if none is set."""
+        values = [self.truncate_dim, self.query_prompt, self.document_prompt]
+        return [] if all(value is None for value in values) else values
+
     def recorded_prompt(self, name: str | None) -> str | None:
         """Return the prompt of this name as an index records it, and as `encode` takes it for `prompt`.
 

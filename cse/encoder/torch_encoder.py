@@ -367,9 +367,7 @@ def _check_method(encoder: TorchEncoder) -> None:
             f"{method.name} learns keys and values in the blocks of {', '.join(BLOCK_FAMILIES)}, and this model is "
             f"{kind}; simcse, esimcse and consert train on it, and promptbert if it has a masked-language-model head"
         )
-    table = model.get_input_embeddings().weight
-    words = next((name for name, tensor in model.named_parameters() if tensor is table), "")
-    if encoder.views[0][0].slot_ids and not words.endswith(WORD_TABLE):
+    if encoder.views[0][0].slot_ids and not (words := _word_table(model)).endswith(WORD_TABLE):
         raise ValueError(
             f"{method.name} learns words, which need a table of words called {' or '.join(WORD_TABLE)}, and that of "
             f"this {kind} model is {words}; train promptbert or simcse on it"
@@ -380,6 +378,12 @@ def _check_method(encoder: TorchEncoder) -> None:
             f"{method.name} reads a vector at [MASK], and this {kind} model has no masked-language-model head; give "
             "the model it was made from, or train simcse, esimcse or consert on this one"
         )
+
+
+def _word_table(model: PreTrainedModel) -> str:
+    """Return the name of a model's table of words; "" if it has none."""
+    table: Any = model.get_input_embeddings()
+    return next((name for name, tensor in model.named_parameters() if tensor is table.weight), "")
 
 
 def fixed_size(size: int) -> int:

@@ -169,12 +169,10 @@ class ModelSelection:
 
 
 def _mark(encoder: TextEncoder) -> str:
-    """Return an encoder's fingerprint, and with it what else decides scores: dimensions that are cut, and prompts."""
+    """Return an encoder's fingerprint, or a digest of it and of what else decides scores."""
     read = encoder if isinstance(encoder, Encoder) else encoder.prompted
-    more = [] if read is None else [read.truncate_dim, read.query_prompt, read.document_prompt]
-    if all(value is None for value in more):
-        return encoder.fingerprint
-    return digest(encoder.fingerprint, json.dumps(more))
+    settings = [] if read is None else read.call_settings
+    return digest(encoder.fingerprint, json.dumps(settings)) if settings else encoder.fingerprint
 
 
 @dataclass
