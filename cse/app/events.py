@@ -182,7 +182,9 @@ def refusing(
 
 
 def emptied(output: gr.components.Component) -> Any:
-    """Return the empty value of an HTML output, and a chart that is hidden; other components keep theirs."""
+    """Return the empty value of an HTML output, and a chart or fold that is hidden; other components keep theirs."""
+    if isinstance(output, gr.Accordion):
+        return gr.update(visible=False)
     if isinstance(output, gr.Plot):
         return gr.update(value=None, visible=False)
     if not isinstance(output, gr.HTML):

@@ -87,7 +87,7 @@ class Result:
     heads the part of the page; `summary` describes the endpoint where it does not answer the table. `lane` is the queue
     that it waits in. All answer while their fields are edited; one that is not `live` waits for its button where there
     is no answer: at first, and for another sentence, corpus or other models. `plots` is the number of its charts on the
-    page.
+    page, in a fold headed `chart_fold` where they show what its table has.
     """
 
     key: ClassVar[str]
@@ -103,6 +103,7 @@ class Result:
     live: ClassVar[bool] = True
     lane: ClassVar[str] = "encode"
     plots: ClassVar[int] = 0
+    chart_fold: ClassVar[str] = ""
     ships: ClassVar[bool] = True  # its first answer is computed before the page opens
     public: ClassVar[bool] = True  # programs can ask for it
 

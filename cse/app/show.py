@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from markupsafe import Markup
 import cse
 from cse.app import html
 from cse.app.corpus.corpora import DEMO, DEMO_KEY
-from cse.app.events import HIDDEN, LANES, PRIVATE, PROGRESS, QUICK, Linked, refusing, reporter
+from cse.app.events import HIDDEN, LANES, PRIVATE, PROGRESS, QUICK, Linked, emptied, refusing, reporter
 from cse.app.html import heading, settings
 from cse.app.html import result as result_html
 from cse.app.models.models import Column, checkpoint_of
@@ -106,11 +106,12 @@ def page_html(found: Answer) -> str:
     )  # fmt: skip
 
 
-def plot_updates(found: Answer | None, plots: int) -> list[Any]:
-    """Return an update for each chart of a result; those that it does not have are hidden."""
-    specs = found.result.charts(found.frame) if plots and found is not None and len(found.frame) else []
+def plot_updates(found: Answer | None, kind: type[Result]) -> list[Any]:
+    """Return an update for each chart of a result, and for their fold; those that it does not have are hidden."""
+    specs = found.result.charts(found.frame) if kind.plots and found is not None and len(found.frame) else []
     drawn = [gr.update(value=plot_value(spec), visible=True) for spec in specs]
-    return drawn + [gr.update(value=None, visible=False)] * (plots - len(drawn))
+    drawn += [gr.update(value=None, visible=False)] * (kind.plots - len(drawn))
+    return [*drawn, *([gr.update(visible=bool(specs))] if kind.chart_fold else [])]
 
 
 def plot_value(spec: Mapping[str, Any]) -> PlotData:
@@ -199,11 +200,16 @@ def section(
     read = {name: shared.fields[name] for name in asks if shared and name in shared.fields}
     fields, button = form(state, kind, read, (first.result if first else kind()).inputs(), top)
     output = result_html(kind.key, page_html(first) if first else "")
-    plots = [
-        gr.Plot(update["value"], show_label=False, visible=update["visible"], elem_classes="cse-plot")
-        for update in plot_updates(first, kind.plots)
-    ]
-    outputs = [output, *plots]
+    drawn = plot_updates(first, kind)
+    fold = None
+    if kind.chart_fold:
+        fold = gr.Accordion(kind.chart_fold, open=False, visible=drawn[-1]["visible"], elem_classes="cse-folded")
+    with fold or nullcontext():
+        plots = [
+            gr.Plot(update["value"], show_label=False, visible=update["visible"], elem_classes="cse-plot")
+            for update in drawn[: kind.plots]
+        ]
+    outputs: list[Any] = [output, *plots, *filter(None, [fold])]
     own = {name: field for name, field in fields.items() if name not in read}
     ordered, choice = {**own, **read}, {"corpus": top.corpus, "models": top.models, "key": top.key}
     by_error = {asks[name].name: field for name, field in ordered.items()}
@@ -223,7 +229,7 @@ def section(
     lane = {**lane_of(kind), "show_progress_on": output}
     # By default Gradio drops what is asked while an answer is under way: a visitor who types on would keep the old one.
     gr.on([*triggers, *quiet], *runs, trigger_mode="always_last", **lane)
-    empty = json.dumps(["", *[{"__type__": "update", "value": None, "visible": False}] * len(plots)])
+    empty = json.dumps([emptied(each) for each in outputs])
     for source in read.values():
         source.change(None, None, outputs, js=f"() => {empty}", **HIDDEN)  # type: ignore[attr-defined]
     linked = Linked([asks[name].link or name for name in own], runs, triggers, lane, quiet)
@@ -287,7 +293,7 @@ def handler(state: AppState, kind: type[Result], names: Sequence[str]) -> Callab
         progress = values.pop("progress", PROGRESS)
         mark = choice_mark(state, *(values[name] for name in ("corpus", "models", "key")))  # before more vectors come
         found = ask(state, kind, values, report=reporter(progress))
-        return [page_html(found), *plot_updates(found, kind.plots), mark]
+        return [page_html(found), *plot_updates(found, kind), mark]
 
     parameters = [inspect.Parameter(name, NAMED) for name in given[:-1]]
     progress = inspect.Parameter("progress", NAMED, default=PROGRESS)  # Gradio adds what has this default

@@ -238,7 +238,8 @@ def resolve(
         # SimCSE's converter writes the keys of a plain model with its pooler: a guess would be silently wrong for one.
         raise ArtefactError(
             f"{name}: its {heads[0]} may be a trained head or a plain pooler; give `family` "
-            f"({', '.join(FAMILIES)}), or a `pooling` to read it as a plain backbone"
+            f"({', '.join(FAMILIES)}), or a `pooling` to read it as a plain backbone; where neither can be given, give "
+            "an export that was made with one"
         )
     return reference
 

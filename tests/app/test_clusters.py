@@ -133,15 +133,21 @@ def test_the_figure_has_the_maps_of_the_page_in_their_order_and_its_colours_and_
 
 
 def test_names_on_a_figure_stand_at_most_of_their_points_and_never_over_each_other(drawn) -> None:
-    points = drawn.assign(entry=drawn["group"] - 1)
-    names = names_on(points, by_group(drawn))
+    points, colouring = drawn.assign(entry=drawn["group"] - 1), by_group(drawn)
+    names = names_on(points, colouring)
     assert set(names["model"]) == set(drawn["model"])
     for _, (model, name, x, y) in names.iterrows():
-        own = drawn[(drawn["model"] == model) & (drawn["name"] == name)]
+        own = drawn[(drawn["model"] == model) & (drawn["group"] == colouring.short.index(name) + 1)]
         assert (np.hypot(own["x"] - x, own["y"] - y) < 0.25).mean() >= 0.3  # it stands among its points
         others = names[(names["model"] == model) & (names["name"] != name)]
         wide = (others["name"].str.len() + len(name)) * LETTER * WIDTH / SIDE / 2
         assert not ((abs(others["x"] - x) < wide) & (abs(others["y"] - y) < LETTER * HEIGHT / SIDE - 1e-9)).any()
+
+
+def test_a_group_has_two_words_of_its_name_on_a_map_where_no_other_group_begins_with_them() -> None:
+    names = ["cash bank loan", "leaves plants grow", "leaves plants seed", "group 4"]
+    frame = pd.DataFrame({"model": "simcse", "group": [1, 2, 3, 4], "name": names})
+    assert by_group(frame).short == ["cash bank", "leaves plants grow", "leaves plants seed", "group 4"]
 
 
 def test_a_figure_is_faint_where_a_text_is_not_selected(drawn) -> None:

@@ -69,6 +69,15 @@ def test_nothing_is_said_of_all_models_while_one_still_reads_the_texts(state, co
     assert "The models" not in page
 
 
+def test_the_ranks_are_joined_in_a_fold_where_there_are_two_models(state, corpus) -> None:
+    first, second = (column.name for column in state.models.own[:2])
+    for models, there in [([first], False), ([first, second], True)]:
+        answer = asked(state, models=models)
+        chart, fold = show.plot_updates(answer, Search)
+        assert (chart["visible"], fold["visible"], chart["value"] is not None) == (there, there, there)
+        assert ("Ordered by the mean rank" in show.page_html(answer)) == there
+
+
 def test_the_examples_of_the_page_are_texts_of_the_chosen_corpus(state, corpus) -> None:
     def links(corpus, key):
         html = show.examples_html(state, Search, "search", ["q", "k"], corpus, key)

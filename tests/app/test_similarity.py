@@ -71,6 +71,15 @@ def test_a_pair_is_placed_among_the_random_pairs_of_every_model(state):
     assert result.json()["broken"].keys() == {"error"}
 
 
+def test_of_many_models_the_ends_are_said(state):
+    answer = ask(state, Similarity, {})
+    frame = pd.concat([answer.frame] * 3)[:3].assign(model=["simcse", "promptbert", "conpvp"])
+    said = answer.result.says(frame.assign(percentile=[99.97, 40.0, 98.8]))
+    assert said.endswith(
+        "closer than 40.0 % of random pairs in PromptBERT (the least) and over 99.9 % in SimCSE (the most)."
+    )
+
+
 def test_the_figure_has_the_histograms_and_the_cosines_of_the_table(state):
     answer = ask(state, Similarity, {})
     (spec,) = answer.result.charts(answer.frame)

@@ -71,7 +71,7 @@ def view(page, name):
 
 
 def count(page):
-    return page.locator(".cse-below-maps [role=status]")
+    return page.locator(".cse-folds [role=status]")
 
 
 def test_two_maps_of_one_size_are_drawn_at_once_and_a_broken_model_is_told(page):

@@ -14,12 +14,17 @@ def test_scores_are_there_and_follow_the_task_and_the_models(browser):
         open_tab(page, "Results")
         rows = page.locator("#scores .cse-scores tbody tr")
         expect(rows.first).to_contain_text("SimCSE")
+        fold = page.get_by_role("button", name="The scores as a chart")
+        expect(fold).to_be_visible()
+        for task, column in [("Clustering", "agnews"), ("Semantic textual similarity", "STS12"), ("Transfer", "MR")]:
+            page.get_by_label("Task", exact=True).click()
+            page.get_by_role("option", name=task, exact=True).click()
+            expect(page.locator("#scores .cse-scores thead")).to_contain_text(column)
+            expect(fold).to_be_visible(visible=task != "Clustering")  # whose columns have several units
+        unfold(page, fold)  # the chart was drawn without a width
         chart = page.locator(".cse-plot svg.marks:visible").first
-        expect(chart).to_be_visible()
+        expect(chart).to_have_attribute("width", re.compile(r"\d{3,}"))
         assert chart.bounding_box()["width"] > 800
-        page.get_by_label("Task", exact=True).click()
-        page.get_by_role("option", name="Clustering").click()
-        expect(page.locator("#scores .cse-scores thead")).to_contain_text("agnews")
         unfold(page, page.locator("#fold-ledger > button"))
         expect(page.locator("#ledger tbody tr").first).to_contain_text(re.compile(r"\d\d\.\d\d"))
 

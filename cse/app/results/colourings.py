@@ -19,6 +19,7 @@ ISO_DATE = r"\d{4}-\d\d(-\d\d)?([T ].*)?"
 DAY_FIRST = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})\b.*", re.DOTALL)
 SHAPES = ("circle", "square", "triangle-up", "diamond")  # in turn
 NONE = np.zeros(0, int)
+MAP_WORDS = 2  # of a group's name on a map, where they tell it from the others
 HUES = {"light": LIGHT, "dark": DARK}
 
 
@@ -26,7 +27,7 @@ class Colouring(NamedTuple):
     """The names of its entries and the (N,) number `of` each text's; `missing` is the entry of texts without a cell.
 
     The entries of an `ordered` one have tints, from least to most; those of another one hues and shapes, by the numbers
-    of `marks` if it has any. Other entries beyond the hues are grey.
+    of `marks` if it has any. Other entries beyond the hues are grey. On a map an entry has its `short` name, if any.
     """
 
     title: str
@@ -35,6 +36,7 @@ class Colouring(NamedTuple):
     missing: int = -1
     ordered: bool = False
     marks: Sequence[tuple[int, int]] = ()
+    short: Sequence[str] = ()
 
     def looks(self, scheme: str = "light") -> list[tuple[str, str]]:
         """Return the colour of each entry in a colour scheme, and its shape."""
@@ -58,7 +60,7 @@ class Colouring(NamedTuple):
         colours = {scheme: [colour for colour, _ in self.looks(scheme)] for scheme in HUES}
         shapes = [shape for _, shape in self.looks()]
         return {"title": self.title, "names": self.names, "missing": self.missing, "named": not self.ordered,
-                "shapes": shapes, **colours}  # fmt: skip
+                "short": self.short or self.names, "shapes": shapes, **colours}  # fmt: skip
 
 
 def colourings(texts: pd.DataFrame, columns: Mapping[str, pd.Series]) -> list[Colouring]:
@@ -138,7 +140,9 @@ def by_group(frame: pd.DataFrame) -> Colouring:
     """Return the colouring of a map's table by its groups, whose numbers differ from map to map."""
     names = frame.groupby("group")["name"].first()
     known = [names.get(number, "") for number in range(1, names.index.max() + 1)]
-    return Colouring("Group", known, NONE, marks=[*looks_of(frame).values()])
+    first = [" ".join(name.split()[:MAP_WORDS]) for name in known]
+    short = [words if first.count(words) == 1 else name for name, words in zip(known, first, strict=True)]
+    return Colouring("Group", known, NONE, marks=[*looks_of(frame).values()], short=short)
 
 
 def by_disagreement(most: int, lost: np.ndarray = NONE) -> Colouring:

@@ -67,6 +67,7 @@ class Scores(Result):
     ships = False  # it is at once there
     lane = "none"
     plots = 1
+    chart_fold = "The scores as a chart"
 
     task: str = choice(
         "Task", "sts", "The task", "sts, transfer, few-shot, clustering, retrieval or geometry.",
@@ -382,6 +383,7 @@ class Labels(Result):
     ships = False
     lane = "maps"
     plots = 1
+    chart_fold = "The intervals as a chart"
 
     def frame(self, session: Session) -> pd.DataFrame:
         """Return a row per model: the scores of the held-out texts, those that an adaptation holds out, too.

@@ -44,6 +44,7 @@ class Search(Result):
     examples = {query: (query,) for query in QUERIES}  # noqa: RUF012
     corpus_examples = 1
     plots = 1
+    chart_fold = "Ranks joined between the models"
 
     query: str = text("Query", QUERIES[0], "The query", "what to look for.", link="q")
     k: int = whole("Results per model", 5, "k", "how many texts, 1 to 50.", 1, MAX_RANK, folded=True)
@@ -163,6 +164,7 @@ class Search(Result):
         return {
             "names": names, "hits": rows, "indexes": models[["index", "recall"]].first().to_dict("index"),
             "kept": models["found"].sum().to_dict(), "k": self.k, "threshold": self.threshold, "beyond": MAX_RANK,
+            "dotted": any(None in row["hits"] for row in rows),
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:

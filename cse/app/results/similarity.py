@@ -99,7 +99,7 @@ class Similarity(Result):
         if not others and len(with_starts(shares)) > 1:
             in_model = [f"in every {'trained ' * any(name.endswith(BEFORE) for name in shares)}model"]
         parts = [f"{shown} {where}" for shown, where in zip((noun, *others), in_model, strict=True)]
-        where = f"{parts[0]} up to {parts[-1]}" if len(parts) > 2 else ", ".join(parts)
+        where = f"{parts[0]} (the least) and {parts[-1]} (the most)" if len(parts) > 2 else ", ".join(parts)
         seen = f"{'It' if lesson else 'The pair'} is closer than {where}."
         moved = moved_by_training("mean cosine of random pairs", means, partial(printed, "%.2f"))
         return " ".join(part for part in (lesson, seen, moved) if part)

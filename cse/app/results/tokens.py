@@ -25,7 +25,6 @@ MAX_TOKENS = 30
 SENTENCES = [
     "The doctor treated the patient in hospital.",
     "She planted tomatoes behind the house.",
-    "The orchestra played a slow symphony.",
     "The bank raised its interest rates.",
 ]
 LISTS = {"sentence": "Sentence", "template": "Template alone", "denoised": "Denoised"}
@@ -112,6 +111,7 @@ class Tokens(Result):
         return {
             "readers": cards[True], "others": cards[False], "other_names": listed(name for name, _ in cards[False]),
             "top": frame["probability"].max(), "denoised": bool(self.share),
+            "parts": frame["token"].str.startswith("##").any(),
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:

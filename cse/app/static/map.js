@@ -271,7 +271,7 @@ function showNames(pane) {
   pane.names.forEach(name => name.label.remove());
   const members = painted.names.map(() => []);
   painted.of(pane.map).forEach((entry, index) => members[entry].push(index));
-  pane.names = (painted.named ? painted.names : []).flatMap((title, entry) => {
+  pane.names = (painted.named ? painted.short : []).flatMap((title, entry) => {
     if (!members[entry].length || entry === painted.missing) return [];
     const label = add(pane.frame, 'span', 'cse-name', title, {ariaHidden: 'true'});  // the legend names them
     const near = densestHalf(members[entry].map(index => [...pane.map.points.slice(2 * index, 2 * index + 2)]));
@@ -388,7 +388,7 @@ function build() {
   add(root, 'h2', 'cse-hidden', 'Maps');
   addTools(root);
   parts.panes = add(root, 'div', 'cse-panes');
-  const below = add(root, 'div', 'cse-below-maps'), fold = title => {
+  const below = add(root, 'div', 'cse-folds'), fold = title => {
     const made = add(below, 'details', 'cse-fold');
     add(made, 'summary', '', title);
     return made;

@@ -187,6 +187,8 @@ document.addEventListener('click', event => {
     event.preventDefault();
     document.querySelector('[role="tab"][aria-selected="true"]').focus();
   }
+  // A chart that was drawn in a closed fold has no width until then.
+  if (pressed('.label-wrap')) requestAnimationFrame(() => window.dispatchEvent(new Event('resize')));
   pressed('[data-closes]')?.parentElement.remove();
   if (pressed('[data-undo]')) document.getElementById('corpus-undo')?.click();
   const link = pressed('a[href^="?tab="]');  // within the page: it fills and runs what its address names
