@@ -21,12 +21,16 @@ if TYPE_CHECKING:
 MAX_DEFAULT_GROUPS = 100  # of the default number
 CANDIDATE_WORDS = 20  # of a group, among which the meaning decides
 MIN_STEM, MAX_ENDING = 4, 2  # letters
-CONTRACTED = frozenset(  # the halves of "couldn't" and its kind, but not of "won't"
-    "aren couldn didn doesn don hadn hasn haven isn ll mustn needn re shan shouldn ve wasn weren wouldn".split()
+STOP_WORDS = (
+    frozenset(  # beside scikit-learn's: forms of "do", and the halves of "couldn't" and its kind, not of "won't"
+        "aren couldn did didn does doesn doing don hadn hasn haven isn ll mustn needn re shan shouldn ve wasn weren "
+        "wouldn".split()
+    )
 )
 ALIKE = 1 / 3  # share of the texts of two groups that both have, from which on they are one: half of equally large ones
 MAX_SHARE, MIN_TEXTS = 0.1, 20  # share of texts that may have a word of a name; of fewer texts any share is large
 MARKING = 3  # from so many times its share of all texts on a word marks a group, however many texts have it
+WORDED, BESIDE = 0.5, 0.4  # share of a group's texts with its first word, and of these, below which others are chance
 GREETING = regex.compile(
     r"^\s*(?:dear|hi|hello|hey|good (?:morning|afternoon|evening)|hallo|liebe[rs]?|sehr geehrte[rns]?|guten tag|bonjour"
     r"|ch[eè]re?|madame|monsieur|hola|buenos d[ií]as|estimad[oa]s?|ciao|gentile|ol[aá]|beste)\b[^\n,!:]{0,40}[,!:\n]",
@@ -124,7 +128,8 @@ def group_names(
 
     Greetings, sign-offs and the names beside them are not read, nor are words with digits. Words that more than a tenth
     of the texts have are boilerplate and left out, unless a group has no others, or they mark one: `MARKING` times the
-    share of all texts has them there.
+    share of all texts has them there. Where most texts of a group have its first word, those that few of them have are
+    left out, too: it is chance that they are there.
     """
     bodies = (SIGN_OFF.sub("", GREETING.sub("", text)) for text in texts)
     counts, vocabulary = word_counts([body if body.strip() else text for body, text in zip(bodies, texts, strict=True)])
@@ -133,8 +138,8 @@ def group_names(
     shares = np.asarray((counts > 0).mean(axis=0)).ravel()
     named = np.array([not any(sign.isdigit() for sign in word) for word in vocabulary])
     many = named & (shares > MAX_SHARE) & (len(texts) >= MIN_TEXTS)
-    texts_with = by_group(counts[:, many] > 0, groups).toarray()  # (groups, words of many texts)
-    in_group = texts_with / np.maximum(1, np.bincount(groups))[:, None]
+    texts_with, sizes = by_group(counts > 0, groups), np.maximum(1, np.bincount(groups))  # (groups, words), (groups,)
+    in_group = texts_with[:, many].toarray() / sizes[:, None]
     many[many] = in_group.max(axis=0) < MARKING * shares[many]
     columns = np.flatnonzero(named & ~many)
     common = np.flatnonzero(many)
@@ -143,6 +148,10 @@ def group_names(
     marking = [own or other for own, other in zip(ranked, spare, strict=True)]
     if vectors is not None and encode:
         marking = telling_words(marking, groups, vectors, encode)
+    for number, group in enumerate(marking):
+        having = texts_with[number, np.searchsorted(vocabulary, [word for word, _ in group])].toarray().ravel()
+        if len(group) and having[0] >= WORDED * sizes[number]:
+            marking[number] = [entry for entry, texts in zip(group, having, strict=True) if texts >= BESIDE * having[0]]
     return Names(
         [group[:most] for group in marking], vocabulary[common[np.argsort(-shares[common], kind="stable")]].tolist()
     )
@@ -216,7 +225,7 @@ def word_counts(texts: Sequence[str]) -> tuple[Any, np.ndarray]:
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
     han = han_language(texts)
-    for stop_words in (list(ENGLISH_STOP_WORDS | CONTRACTED), None):
+    for stop_words in (list(ENGLISH_STOP_WORDS | STOP_WORDS), None):
         vectoriser = CountVectorizer(
             tokenizer=lambda text: [word for word in words(text, han) if len(word) > 1],
             token_pattern=None, stop_words=stop_words,

@@ -85,7 +85,7 @@ def caption(answer: Answer) -> str:
         facts.append(f"Corpus: {one_line(answer.corpus_label, MAX_QUOTE)}.")
     if models:
         facts += [f"Models: {'; '.join(models)}.", *equal_starts(answer.models)]
-    return " ".join([*facts, *facts_of(answer), f"cse {answer.version}."])
+    return " ".join([*facts, *facts_of(answer), f"Computed by cse {answer.version}."])
 
 
 def facts_of(answer: Answer) -> list[str]:

@@ -232,12 +232,15 @@ def equal_starts(models: Mapping[str, str]) -> list[str]:
 
 def moved_by_training(what: str, values: Mapping[str, Any], shown: Callable[[Any], str]) -> str:
     """Return from what to what training took a value of the models that stand beside their start; "" of none."""
-    moves = [
-        f"{shown(values[start])} to {shown(values[name])} in {title(name)}"
-        for name, start in with_starts(values).items()
-        if start and not pd.isna(values[name])
-    ]
-    return f"The {what} went from {', '.join(moves)}." if moves else ""
+    went, stayed = [], []
+    for name, start in with_starts(values).items():
+        if start and not pd.isna(values[name]):
+            before, after = shown(values[start]), shown(values[name])
+            (stayed if before == after else went).append(
+                f"{before if before == after else f'{before} to {after}'} in {title(name)}"
+            )
+    parts = [f"{verb} {', '.join(models)}" for verb, models in (("went from", went), ("stayed at", stayed)) if models]
+    return f"The {what} {' and '.join(parts)}." if parts else ""
 
 
 def percent(share: float) -> str:

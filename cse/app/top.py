@@ -126,7 +126,8 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
             encode_by(state, own, models)
         running = own is not None and own.current is not None
         mine = gr.update(visible=own is not None)
-        return bar_html(state, corpus, models, own), version(state, corpus, own), gr.Timer(active=running), mine
+        row, said = bar_html(state, corpus, models, own), gr.skip() if corpus == OWN_KEY else ""  # of new texts
+        return row, version(state, corpus, own), gr.Timer(active=running), mine, said
 
     def resume(key: str, request: gr.Request) -> tuple[Any, str]:
         """Choose the texts that the visitor has here, where the address chooses nothing, and say what they are."""
@@ -151,7 +152,7 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     removed.success(None, js=FOCUS_UNDO, **HIDDEN)
     undone = undo.click(partial(bring_back, state), key, offered, **QUICK)
     for event in (corpus.change, timer.tick, use_texts.success, upload.success, undone.success, chosen.change):
-        event(follow, [corpus, key, chosen], [bar, number, timer, remove], **QUICK)
+        event(follow, [corpus, key, chosen], [bar, number, timer, remove, about], **QUICK)
     undoable.tick(None, said, [said, undo, undoable], js=LAPSED, **HIDDEN)
     opened.then(resume, key, [corpus, said], **SILENT)
     steps = (upload, use_texts, removed, undone)

@@ -98,6 +98,8 @@ def _reason(error: Exception, condition: str) -> str:
     """Return SQLite's reason, which also reads the bracket that closes the condition, or a plainer one."""
     if str(error).startswith("unrecognized token: \"'"):
         return "a text has no quote at its end"
+    if (unknown := str(error).removeprefix("no such column: ")) != str(error):
+        return f"there is no column {unknown}; a text stands in single quotes, as '{unknown}'"
     early = str(error) == "incomplete input" or str(error).startswith('near ")"')
     return "it ends too early" if early and condition.count(")") <= condition.count("(") else str(error)
 

@@ -95,6 +95,15 @@ def test_a_word_of_many_texts_that_marks_a_group_is_no_boilerplate():
     assert not {*topics, "advance"} & set(names.left_out)
 
 
+def test_a_word_of_few_texts_names_no_group_whose_texts_have_another_in_common():
+    texts = [
+        f"Please {act} it{' on the tablet' if row < 3 else ''}" for act in ("cancel", "print") for row in range(10)
+    ]
+    groups = np.repeat([0, 1], 10)
+    assert group_names(texts, groups, 3).words == [["cancel"], ["print"]]
+    assert "tablet" in group_names([f"{row} {text}" for row, text in enumerate(texts[:3])] * 3, groups[:9], 3).words[0]
+
+
 def test_names_are_words_that_mean_what_the_group_does_in_one_form_each():
     texts = ["took hotels", "took hotel", "took hotel", "asked doctor", "asked doctors", "asked nurse"]
     groups = np.array([0, 0, 0, 1, 1, 1])

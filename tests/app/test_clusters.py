@@ -194,7 +194,18 @@ def test_groups_tell_typical_and_odd_texts_and_what_other_models_do(state, drawn
             assert (there == parts[0]["group"]).sum() == parts[0]["count"]
         labels = Counter(np.array(LABELS)[members].tolist())
         assert line["share"] == pytest.approx(labels[line["label"]] / len(members))  # also of those without a label
+        assert line["unlabelled"] == pytest.approx(labels[""] / len(members))
     assert set(Groups().of_map(drawn)["model"]) == set(GOOD[:3])
+
+
+def test_copies_of_a_text_are_one_typical_text_and_texts_without_a_label_are_told(drawn) -> None:
+    rows = by_models(drawn)["simcse"].assign(group=1, name="pets", label=["pets", ""] * 87)
+    rows["text"] = [f"text {int(min(rank, 3))}" for rank in rows["typicality"].rank(ascending=False, method="first")]
+    groups = Groups("simcse").of_map(rows)
+    assert groups["typical_texts"].item() == ["text 1", "text 2", "text 3"]
+    assert groups["odd"].item() == []
+    shown = page_html(Answer(Groups(), groups, {}))
+    assert "174, 50 % pets, 50 % no label" in shown
 
 
 def test_no_two_groups_of_a_map_have_one_colour_and_those_of_other_maps_have_another_shape() -> None:

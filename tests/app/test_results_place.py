@@ -140,6 +140,12 @@ def test_the_legend_of_a_saved_figure_is_whole(width) -> None:
     assert {*seen} == {*map(title, names)}
 
 
+def test_a_paper_is_told_which_start_an_untrained_reading_stands_for() -> None:
+    found = ask(open_state(BUNDLED_NAMES, ()), Scores, {})
+    assert "SimCSE before training is Untrained (mean)." in as_latex(found)
+    assert "SimCSE before training &" not in as_latex(found)
+
+
 def test_a_paper_is_told_of_which_columns_the_lower_is_better() -> None:
     found = ask(open_state(BUNDLED_NAMES, ()), Scores, {"task": "geometry"})
     assert "Ordered by anisotropy, best first." in page_html(found)

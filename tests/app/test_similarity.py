@@ -16,6 +16,7 @@ import cse
 from cse.analysis.calibration import histogram
 from cse.app.corpus.own import OwnCorpus
 from cse.app.models.naming import title
+from cse.app.result import moved_by_training
 from cse.app.results.similarity import Disagreements, Pairs, Similarity, among_random, left_end
 from cse.app.results.words import Changes, Words
 from cse.app.show import answer, ask, page_html, read_first
@@ -78,6 +79,12 @@ def test_of_many_models_the_ends_are_said(state):
     assert said.endswith(
         "closer than 40.0 % of random pairs in PromptBERT (the least) and over 99.9 % in SimCSE (the most)."
     )
+
+
+def test_what_training_left_as_it_was_is_told_apart():
+    values = {"simcse (before)": 0.121, "simcse": 0.119, "conpvp (before)": 0.9, "conpvp": 0.2, "dcpcse": 0.3}
+    said = moved_by_training("mean", values, lambda value: f"{value:.2f}")
+    assert said == "The mean went from 0.90 to 0.20 in ConPVP and stayed at 0.12 in SimCSE."
 
 
 def test_the_figure_has_the_histograms_and_the_cosines_of_the_table(state):

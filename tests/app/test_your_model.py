@@ -17,7 +17,7 @@ from cse.analysis.votes import Judged, Judgement, Setup, questions
 from cse.app.corpus.own import OwnCorpus
 from cse.app.models.models import Column, opened_by
 from cse.app.places.votes import LOST, Voting, change, question_html, verdict_html
-from cse.app.places.your_model import reading_html, requested, start_of, training_html
+from cse.app.places.your_model import Trainer, reading_html, requested, start_of, training_html
 from cse.app.results.adaptation import (
     Adaptation,
     at_dial,
@@ -119,6 +119,16 @@ def test_the_reading_of_a_start_is_said_from_its_configuration(state):
     with pytest.raises(FieldError, match="There is no model") as refused:
         requested(replace(state, trainings=Trainings(OWN)), "demo", KEY, "no such model")
     assert refused.value.field == "The model"
+
+
+def test_a_corpus_that_is_too_small_to_adapt_to_is_told_so_before_the_press(state):
+    trainer = Trainer(replace(state, trainings=Trainings(OWN)))
+    assert "the first answer stands here" in trainer.awaited("demo", KEY)
+    state.own_corpora.put(OTHER, OwnCorpus("few.txt", MANY[:319] * 2), state.models.columns)
+    said = trainer.awaited("own", OTHER)
+    assert "only 319 different texts" in said
+    assert "320" in said
+    assert "the first answer" not in said
 
 
 @pytest.fixture(scope="module")

@@ -555,7 +555,9 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path, caplog):
         with pytest.raises(ValueError, match=r"cannot read the condition .* columns id, price, label, text"):
             rows_where(table, condition)
     for condition, reason in (("price >", "it ends too early"), ("(price > 1", "it ends too early"),
-                              ("label = 'a", "a text has no quote at its end")):  # fmt: skip
+                              ("label = 'a", "a text has no quote at its end"),
+                              ("label = high", "there is no column high; a text stands in single quotes, as 'high'"),
+                              ):  # fmt: skip
         with pytest.raises(ValueError, match=reason):
             rows_where(table, condition)
     for condition in ("\"due dates\" > '2026'", 'label = "b"'):  # SQLite takes an unknown name in quotes for a text

@@ -305,6 +305,9 @@ def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings
         about.get_by_role("button", name="undo for 10 seconds: back to tickets.csv (7)").click()
         expect(page.locator("#top")).to_contain_text("tickets.csv (7)")
         expect(about).not_to_contain_text("undo")
+        panel(page, "corpus").get_by_label("Corpus", exact=True).click()
+        page.get_by_role("option", name="Demo (1,200)").click()
+        expect(about).to_have_count(0)  # which is about other texts
 
 
 def test_a_panel_covers_no_message_and_a_number_beyond_a_slider_is_its_end(page):

@@ -10,11 +10,11 @@ import gradio as gr
 import pandas as pd
 from markupsafe import Markup
 
-from cse.adaptation.choice import BOTH
+from cse.adaptation.choice import BOTH, MIN_TEXTS
 from cse.adaptation.workspace import CANDIDATE
 from cse.app import html
 from cse.app.corpus.corpora import FIELD
-from cse.app.events import HIDDEN, QUICK, SILENT, Linked, Run, one_line_errors, refusing
+from cse.app.events import CHANGES, HIDDEN, QUICK, SILENT, Linked, Run, one_line_errors, refusing
 from cse.app.html import heading, result
 from cse.app.models.models import opened_by
 from cse.app.models.naming import BEFORE, POOLED, choices, title
@@ -28,6 +28,7 @@ from cse.app.top import Top, model_choices, stem_of
 from cse.app.training.request import ADAPT, MAX_NAME, MODEL, REFUSED, TEXTS, UNOWNED, Made, TrainingRequest, checked
 from cse.app.training.training import State, Training, how_to_open
 from cse.app.validation import FieldError
+from cse.corpus.corpus import check_texts
 from cse.models.names import BACKBONE, BUNDLED_NAMES, resolve
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ OF_THE_COMMAND = (TEXTS, "left out")  # beginnings of lines on a file that the p
 START = "The model"  # its field
 PLAIN = ("mean", "cls")  # readings of the untrained backbone that can be adapted
 PUBLISHED = "As its paper has it, with the settings for the start's size; the command has all others."
+PRESS = "Press Adapt: the first answer stands here in about half a minute."
 ABOUT = (
     "The chosen corpus is read, a fifth of it held out, and several cheap changes of the model are tried on the rest. "
     "A first answer comes in about half a minute; training, which may add about two points, begins then and can be "
@@ -234,6 +236,17 @@ class Trainer:
         folder = next((made.folder for made, _ in self._trainings.models(key) if made.name == name), None)
         return html.hint(how_to_open(folder)) if folder else ""
 
+    def awaited(self, corpus: str, key: str) -> Any:
+        """Return the update of the place of the first answer: when it comes, or why this corpus has none."""
+        if self._trainings.newest(key) is not None:
+            return gr.skip()
+        try:
+            chosen = chosen_corpus(self._state, corpus, key)
+            check_texts(chosen.label, chosen.texts, MIN_TEXTS, "an adaptation")
+        except ValueError as error:
+            return html.hint(str(error))
+        return html.hint(PRESS)
+
     def beginning(self, option: str) -> Callable[..., list[Any]]:
         """Return the handler that begins an adaptation for a "purpose", or a training by a "method" as published."""
 
@@ -328,7 +341,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
             with gr.Row():
                 keep = gr.Button("Keep this answer", scale=0, min_width=220)
                 go_on = gr.Button("Continue with training", variant="primary", scale=0, min_width=260)
-        shown = result("training", html.hint("Press Adapt: the first answer stands here in about half a minute."))
+        shown = result("training", html.hint(PRESS))
         dial = gr.Slider(
             scale.low, scale.high, 0, step=scale.step, label="Dial: finding ← → grouping", visible=False, elem_id="dial"
         )
@@ -361,6 +374,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     go_on.click(trainer.go_on, top.key, asking, **QUICK)
     for event in (timer.tick, top.corpus.change):  # a visitor may have removed the texts
         event(trainer.draw, [top.key, mark, top.models], outputs, **LANE)
+    top.changed.change(trainer.awaited, [top.corpus, top.key], shown, **SILENT, **CHANGES)
     start.change(lambda name: reading_html(state, name), start, reading, **QUICK)
     turning = Run(trainer.turn, [top.key, dial], [dial, plot, turned, take])
     set_dial = gr.HTML("", html_template="", js_on_load="cse.live('#dial', trigger)", visible="hidden")

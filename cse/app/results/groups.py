@@ -49,7 +49,8 @@ class Groups(Result):
         return self.of_map(drawn)
 
     def of_map(self, drawn: pd.DataFrame) -> pd.DataFrame:
-        """Return the groups of a map's table: size, most frequent label with its share, typical and odd positions.
+        """Return the groups of a map's table: size, most frequent label, its share and that of texts without one,
+        typical and odd positions.
 
         `elsewhere` are, by other model, the groups there that have most of its texts, each with their number.
         """
@@ -61,13 +62,15 @@ class Groups(Result):
                 continue
             others = {other: there for other, there in models.items() if other != name}
             for group, members in rows.groupby("group"):
-                label, share = majority(members["label"].fillna("").tolist()) or (None, None)
+                labels = members["label"].fillna("").tolist()
+                label, share = majority(labels) or (None, None)
                 ranked = members.sort_values("typicality", ascending=False, kind="stable")
-                typical, odd = ranked.head(MAX_TEXTS), ranked.iloc[MAX_TEXTS:].tail(MAX_TEXTS)[::-1]
+                different = ranked.drop_duplicates("text")
+                typical, odd = different.head(MAX_TEXTS), different.iloc[MAX_TEXTS:].tail(MAX_TEXTS)[::-1]
                 lines.append({
                     "model": name, "group": group, "name": members["name"].iloc[0], "words": members["words"].iloc[0],
-                    "size": len(members), "label": label, "share": share, "typical": typical["position"].tolist(),
-                    "odd": odd["position"].tolist(),
+                    "size": len(members), "label": label, "share": share, "unlabelled": labels.count("") / len(labels),
+                    "typical": typical["position"].tolist(), "odd": odd["position"].tolist(),
                     "elsewhere": {other: elsewhere(there.loc[members.index]) for other, there in others.items()},
                     "typical_texts": typical["text"].tolist(), "odd_texts": odd["text"].tolist(),
                 })  # fmt: skip

@@ -189,11 +189,8 @@ class Scores(Result):
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        starts = frame[frame["before"].notna()]
-        starts = starts.assign(model=starts["model"] + BEFORE, value=starts["before"], deviation=None, mark="")
-        starts = starts[~starts["model"].isin(frame["model"])]  # which has a line of its own on the page
         order = dict.fromkeys(name for model in frame["model"].unique() for name in (model, f"{model}{BEFORE}"))
-        frame, cells = pd.concat([frame, starts], ignore_index=True), []
+        frame, cells = with_lines_before(frame), []
         frame = frame[~frame["model"].isin(repeated(frame))]
         for row in frame.to_dict("records"):
             value = f"{row['value']:.3f}" if abs(row["value"]) < SMALL else f"{row['value']:.2f}"
@@ -213,7 +210,17 @@ class Scores(Result):
         )
         scales = ", ".join(dict.fromkeys(filter(None, (frame["measure"] + " " + frame["unit"]).str.strip())))
         scale = [f"Numbers: {scales}."] if scales else []
-        return [frame.attrs["about"], *scale, frame.attrs["protocol"], *tied, START]
+        alike = [
+            f"{title(start)} is {title(reading)}." for start, reading in repeated(with_lines_before(frame)).items()
+        ]
+        return [frame.attrs["about"], *scale, frame.attrs["protocol"], *tied, *alike, START]
+
+
+def with_lines_before(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with those of the models before training that have none on the page."""
+    starts = frame[frame["before"].notna()]
+    starts = starts.assign(model=starts["model"] + BEFORE, value=starts["before"], deviation=None, mark="")
+    return pd.concat([frame, starts[~starts["model"].isin(frame["model"])]], ignore_index=True)
 
 
 def repeated(frame: pd.DataFrame) -> dict[str, str]:
