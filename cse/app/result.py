@@ -232,7 +232,7 @@ def equal_starts(models: Mapping[str, str]) -> list[str]:
 
 def moved_by_training(what: str, values: Mapping[str, Any], shown: Callable[[Any], str]) -> str:
     """Return from what to what training took a value of the models that stand beside their start; "" of none."""
-    went, stayed = [], []
+    went, stayed = list[str](), list[str]()
     for name, start in with_starts(values).items():
         if start and not pd.isna(values[name]):
             before, after = shown(values[start]), shown(values[name])

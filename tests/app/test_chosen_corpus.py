@@ -18,6 +18,7 @@ from cse.app.corpus import reading
 from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY, ChosenCorpus
 from cse.app.corpus.own import GONE, Encoding, OwnCorpus
 from cse.app.corpus.reading import MOST_UNPACKED, file_corpus, preview
+from cse.app.places.clusters import Clusters
 from cse.app.results.search import Search
 from cse.app.state import AppState, choices_of, chosen_corpus, open_state, reference_corpus
 from cse.app.top import corpus_table, encode_by, overview, put_texts
@@ -133,6 +134,13 @@ def test_the_page_searches_with_the_models_that_have_encoded_and_waits_only_wher
     waiting = show.page_html(show.ask(state, Search, {"corpus": OWN_KEY, "key": "c" * 32}))
     assert re.findall(r"cse-failure\"><b>(.*?)<", waiting) == ["broken."]
     assert "SimCSE has encoded 0 % of your texts" in waiting
+    corpus.encodings[columns[0]] = Encoding(columns[0], len(SENTENCES))
+    said, groups, *_, placed = Clusters(state).near(
+        True, (), 0.0, "", "first", "", OWN_KEY, [columns[0].name], "c" * 32
+    )
+    assert re.sub("<.*?>", "", said).startswith("SimCSE has encoded 0 % of your texts")
+    assert said.endswith("The near-duplicates follow.</p>")
+    assert (groups, placed) == ("", ())
     state.own_corpora.remove("c" * 32)
 
 

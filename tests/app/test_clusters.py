@@ -33,7 +33,7 @@ from cse.app.places.clusters import (
 )
 from cse.app.result import by_models
 from cse.app.results import duplicates
-from cse.app.results.colourings import by_fifths, by_group, looks_of
+from cse.app.results.colourings import MARKS, SHAPES, by_fifths, by_group, looks_of
 from cse.app.results.duplicates import Duplicates, percentile_of, tables
 from cse.app.results.groups import Groups, Neighbours
 from cse.app.results.map import HEIGHT, LETTER, SIDE, WIDTH, Map, colourings_of, names_on, pair_of, titles_of
@@ -198,6 +198,14 @@ def test_groups_tell_typical_and_odd_texts_and_what_other_models_do(state, drawn
     assert set(Groups().of_map(drawn)["model"]) == set(GOOD[:3])
 
 
+def test_models_of_an_address_keep_their_places_while_maps_are_drawn(drawn) -> None:
+    partly = drawn[drawn["model"] == "simcse"]
+    value = canvas_value(partly, shown=["promptbert", "simcse"], drawing=True)
+    assert (value["shown"], value["picked"], value["drawing"]) == (["promptbert", "simcse"], True, True)
+    assert [made["name"] for made in value["maps"]] == ["simcse"]
+    assert canvas_value(partly)["shown"] == ["simcse"]
+
+
 def test_copies_of_a_text_are_one_typical_text_and_texts_without_a_label_are_told(drawn) -> None:
     rows = by_models(drawn)["simcse"].assign(group=1, name="pets", label=["pets", ""] * 87)
     rows["text"] = [f"text {int(min(rank, 3))}" for rank in rows["typicality"].rank(ascending=False, method="first")]
@@ -216,6 +224,8 @@ def test_no_two_groups_of_a_map_have_one_colour_and_those_of_other_maps_have_ano
     for groups in in_model.values():
         assert len({looks[group][0] for group in groups}) == len(groups)
     assert len(set(looks.values())) == len(looks)
+    hue, shape = looks[13]
+    assert MARKS[shape] == f"hollow {SHAPES[hue % 4]}"  # the group of that number has the hue, and is full
 
 
 def test_changes_count_the_common_neighbours_and_begin_with_the_texts_that_change_most(drawn) -> None:

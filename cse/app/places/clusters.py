@@ -13,8 +13,10 @@ import numpy as np
 import pandas as pd
 
 from cse.app import html, validation
+from cse.app.corpus.corpora import DEMO_KEY
 from cse.app.events import HIDDEN, LINKS, MAPS, QUICK, SILENT, Linked, Newest, guarded, one_line_errors, refusing
 from cse.app.html import colour_of, file_value, result, saved_file, script, settings
+from cse.app.models.models import NotYet
 from cse.app.models.naming import choices, title
 from cse.app.result import by_models, further_columns
 from cse.app.results.colourings import as_texts, by_disagreement, by_group, is_column
@@ -35,9 +37,9 @@ NOTHING_SELECTED = html.hint("Draw a lasso on a map, type words, or press a grou
 OPENED = "Open the place to draw the maps."
 # Whether an element is seen goes in front of the inputs: what is not seen is computed when it is opened.
 SEEN = "(seen, ...given) => [!!document.querySelector('%s')?.offsetParent, ...given]"
-# Maps of other models are dim from the press on, and not from when the server comes to it.
-WAITS, WAITED = (f"() => {{ document.getElementById('clusters').toggleAttribute('data-waits', {on}); return []; }}"
-                 for on in ("true", "false"))  # fmt: skip
+# Maps of other models or texts are dim from the press on, and not from when the server comes to it.
+WAITS = "() => { document.getElementById('clusters').toggleAttribute('data-waits', true); return []; }"
+OF = "corpus => { cse.corpus = corpus; cse.dim?.(); return []; }"
 # Read when it is sent, as an event that waits is repeated with its first data.
 REJECT = "element.addEventListener('change', event => event.target.matches('[data-reject]') && trigger('input', {}));"
 REJECTED = """() => [...document.querySelectorAll('#duplicate-groups [data-reject]:not(:checked)')]
@@ -73,8 +75,12 @@ class Clusters:
             answer = Answer(
                 asked, frame, session.models, session.failed, session.waiting, session.reading, tuple(session.notes)
             )
+            names = [name for name in shown.split(",") if name in [column.name for column in session.columns]]
             with one_line_errors():  # a pin has no visible field
-                value = canvas_value(frame, pinned(pin), shown, colour, number, bool(session.waiting), words, only)
+                value = canvas_value(
+                    frame, pinned(pin), names, colour, number, bool(session.waiting), words, only, session.corpus.key,
+                    bool(rest),
+                )  # fmt: skip
             # What is half drawn is drawn on when the same models are chosen again.
             yield [value, said(status), page_html(answer), *panels(frame, shown), mark[:1] if rest else mark]
             if rest and request is not None and self.newest.replaced(request, number):
@@ -125,7 +131,10 @@ class Clusters:
         """
         if not seen:
             return [gr.skip()] * 5
-        session, asked, frame = self._near(nines if placed else 0.0, model, *rest)
+        try:
+            session, asked, frame = self._near(nines if placed else 0.0, model, *rest)
+        except NotYet as error:  # its maps come with its vectors, and ask again
+            return [html.hint(f"{error} The near-duplicates follow."), "", gr.skip(), gr.skip(), ()]
         mark = frame.attrs["searched_by"]
         if placed not in ((), mark):
             session, asked, frame = self._near(0.0, model, *rest)
@@ -221,7 +230,8 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
         return asked.success(guarded(place.open), [seen, drawn, *run.inputs], outputs, js=SEEN % "#maps", **hidden)
 
     renew(top.tab.select)
-    renew(top.changed.change, WAITS).then(None, js=WAITED, **HIDDEN)
+    renew(top.changed.change, WAITS).then(None, top.corpus, None, js=OF, **HIDDEN)
+    gr.on([top.tab.select, top.corpus.change], None, top.corpus, None, js=OF, **HIDDEN)
     kept = [*values.values(), *shared.values()]
     canvas.select(None, None, [pin, shown, colour, words, only], js="() => cse.looks()", **HIDDEN)
     shown.change(guarded(place.compare), [shown, *kept], [listed, changes], **hidden)
@@ -341,24 +351,26 @@ def selection_html(frame: pd.DataFrame, points: Sequence[int]) -> str:
 def canvas_value(
     frame: pd.DataFrame,
     pin: int | None = None,
-    shown: str = "",
+    shown: Sequence[str] = (),
     colour: str = "",
     request: int = 0,
     waits: bool = False,
     words: str = "",
     only: str = "",
+    corpus: str = DEMO_KEY,
+    drawing: bool = False,
 ) -> dict[str, Any]:
     """Return the value of the maps' component, whose scripts treat texts and names as plain text, never as HTML.
 
-    `shown` are the models of the maps, separated by commas, by default a pair; `pin` is the text to pin at first, and
-    `words` and `only`, the title of an entry, filter the texts. Without a map it says whether one `waits` for vectors.
+    `shown` are the models of the maps, also of those that are not drawn yet, by default a pair; `pin` is the text to
+    pin at first, and `words` and `only`, the title of an entry, filter the texts. Without a map it says whether one
+    `waits` for vectors. `corpus` is the key of that of the maps; it is still `drawing` others of them.
     """
     if frame.empty:
         hint = "The models are reading your texts; their maps follow." if waits else "No map; the lines below say why."
         return {"hint": hint, "request": request}
     models = by_models(frame)
     one = next(iter(models.values()))
-    known = [name for name in shown.split(",") if name in models]
     longest = max(MIN_SHOWN, MAX_CHARACTERS // len(one))
     return {
         "texts": [text if len(text) <= longest else f"{text[:longest]}…" for text in one["text"]],
@@ -373,8 +385,8 @@ def canvas_value(
             }
             for name, rows in models.items()
         ],
-        "shown": known or [name for name in pair_of(list(models)) if name], "picked": bool(known), "colour": colour,
-        "words": words, "only": only,
+        "shown": list(shown) or [name for name in pair_of(list(models)) if name], "picked": bool(shown),
+        "colour": colour, "words": words, "only": only, "corpus": corpus, "drawing": drawing,
         "pin": -1 if pin is None or pin >= len(one) else pin, "request": request,
     }  # fmt: skip
 

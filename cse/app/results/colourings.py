@@ -18,6 +18,13 @@ MOSTLY, FIFTHS = 0.95, 5  # of a column's cells: numbers or dates, which are col
 ISO_DATE = r"\d{4}-\d\d(-\d\d)?([T ].*)?"
 DAY_FIRST = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})\b.*", re.DOTALL)
 SHAPES = ("circle", "square", "triangle-up", "diamond")  # in turn
+HOLLOW = {  # for the second use of a hue, with their paths in a figure: the hole runs the other way round
+    "hollow circle": "M1,0A1,1,0,1,1,-1,0A1,1,0,1,1,1,0ZM.6,0A.6,.6,0,1,0,-.6,0A.6,.6,0,1,0,.6,0Z",
+    "hollow square": "M-.9,-.9H.9V.9H-.9ZM-.54,-.54V.54H.54V-.54Z",
+    "hollow triangle-up": "M0,-1.1L1.1,.8H-1.1ZM0,-.5L-.6,.5H.6Z",
+    "hollow diamond": "M0,-1.2L1.2,0L0,1.2L-1.2,0ZM0,-.7L-.7,0L0,.7L.7,0Z",
+}
+MARKS = (*SHAPES, *HOLLOW)
 NONE = np.zeros(0, int)
 MAP_WORDS = 2  # of a group's name on a map, where they tell it from the others
 HUES = {"light": LIGHT, "dark": DARK}
@@ -42,7 +49,7 @@ class Colouring(NamedTuple):
         """Return the colour of each entry in a colour scheme, and its shape."""
         hues = HUES[scheme]
         if self.marks:
-            return [(hues[hue], SHAPES[shape]) for hue, shape in self.marks]
+            return [(hues[hue], MARKS[shape]) for hue, shape in self.marks]
         last, made = len(self.names) - (2 if self.missing > 0 else 1), []
         for entry in range(len(self.names)):
             known = entry != self.missing
@@ -154,8 +161,8 @@ def by_disagreement(most: int, lost: np.ndarray = NONE) -> Colouring:
 def looks_of(frame: pd.DataFrame) -> dict[int, tuple[int, int]]:
     """Return the numbers of the hue and of the shape of each group of a map's table, counted from 1.
 
-    No two groups of a model have one hue while there are others; groups that share one have other shapes while there
-    are others.
+    No two groups of a model have one hue while there are others; of those of several models that share one every second
+    is hollow, and they have other shapes while there are others.
     """
     models = frame.groupby("group")["model"].agg(set)
     looks: dict[int, tuple[int, int]] = {}
@@ -165,5 +172,5 @@ def looks_of(frame: pd.DataFrame) -> dict[int, tuple[int, int]]:
         turns = [(group - 1 + step) % len(LIGHT) for step in range(len(LIGHT))]
         hue = next((hue for hue in turns if hue not in taken), turns[0])
         again = sum(known == hue for known, _ in looks.values())
-        looks[group] = hue, (hue + again) % len(SHAPES)
+        looks[group] = hue, (hue + again // 2) % len(SHAPES) + again % 2 * len(SHAPES)
     return looks

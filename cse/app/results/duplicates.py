@@ -16,7 +16,7 @@ from cse.analysis.attribution import MAX_COMPARED_WORDS, changes, compared
 from cse.analysis.duplicates import STEP, STRICTEST, percentile_of
 from cse.app import html
 from cse.app.corpus.corpora import FIELD
-from cse.app.models.models import ClientLeft
+from cse.app.models.models import ClientLeft, NotYet
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, choice, fields_of, further_columns, number, records, text, whole
 from cse.app.server.gradio_adapter import client_left
@@ -80,7 +80,7 @@ class Duplicates(Result):
 
         `exact` groups have equal texts; a `merged` one is not rejected. `attrs` has the numbers of the whole corpus,
         and what texts and model they were `searched_by`. Raises FieldError for a single text, and for a model without
-        vectors.
+        vectors; NotYet for one that reads the texts.
         """
         from cse.analysis.duplicates import groups_of, members
         from cse.analysis.votes import texts_digest
@@ -95,7 +95,10 @@ class Duplicates(Result):
 
         vectors = session.each(corpus.vectors, [column]).get(column.name)
         if vectors is None:
-            raise FieldError("The model", f"{title(column.name)}: {session.failed.pop(column.name)}")
+            reason = session.failed.pop(column.name)
+            if column.name in session.waiting:
+                raise NotYet(reason)
+            raise FieldError("The model", f"{title(column.name)}: {reason}")
         texts, numbers = corpus.texts, corpus.numbers
         searched_by = texts_digest(texts), *map(str, column.opened_by)
         near = session.state.near.get(searched_by)

@@ -19,7 +19,7 @@ from cse.app.validation import one_of
 if TYPE_CHECKING:
     from cse.app.state import Session
 
-SIGNS = "●■▲◆"  # the shapes of the points on the maps
+SIGNS = "●■▲◆○□△◇"  # the shapes of the points on the maps
 MAX_TEXTS, MAX_ELSEWHERE = 5, 3  # typical texts and odd ones; groups of another model
 MAX_SHOWN = 6  # texts that change most
 OWN_COLUMNS = (  # of the changes

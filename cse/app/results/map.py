@@ -15,7 +15,7 @@ from cse.app.charts import chart
 from cse.app.models.models import fingerprint_of
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, by_models, further_columns, listed, moved_by_training, percent, plain, whole, wide
-from cse.app.results.colourings import Colouring, by_disagreement, by_group, colourings
+from cse.app.results.colourings import HOLLOW, Colouring, by_disagreement, by_group, colourings
 from cse.app.validation import FieldError, one_of
 from cse.methods.settings import MAX_SEED
 from cse.models.fitted_texts import fitted_count, fitted_note
@@ -194,7 +194,7 @@ class Map(Result):
         at = {"x": {"field": "x", **axis}, "y": {"field": "y", **axis, "scale": {"domain": [1, 0]}}}
         encoding = {
             **at, "color": {**looks, "scale": {"domain": used, "range": colours}},
-            "shape": {**looks, "scale": {"domain": used, "range": shapes}},
+            "shape": {**looks, "scale": {"domain": used, "range": [HOLLOW.get(shape, shape) for shape in shapes]}},
         }  # fmt: skip
         if points["chosen"].any():  # the others are faint, as on the page
             encoding["opacity"] = {"condition": {"test": "datum.chosen", "value": 0.9}, "value": 0.1}

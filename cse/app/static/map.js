@@ -5,6 +5,7 @@ const HELP = 'Near points are texts that a model finds alike (t-SNE of its vecto
   + 'are one, with the name that the first model gives it. Click or tap a point to pin it, drag to move, wheel or pinch to '
   + 'zoom, shift and drag to draw a lasso. Keys: arrows go from point to point, Enter pins, Escape clears, + and - zoom, '
   + '0 shows all, u undoes a filter.';
+const HOLLOW = 'hollow ', HOLE = 0.6;  // of a mark's width
 const CORNERS = {  // of the shapes of cse/app/results/colourings.py but circles
   square: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], 'triangle-up': [[0, -1.25], [1.15, 0.85], [-1.15, 0.85]],
   diamond: [[0, -1.35], [1.35, 0], [0, 1.35], [-1.35, 0]],
@@ -78,11 +79,14 @@ function shared(one, other) {
 const colour = entry => painted[root.closest('.dark') ? 'dark' : 'light'][entry];
 
 function mark(context, entry, x, y, wide) {
-  const corners = CORNERS[painted.shapes[entry]];
+  const shape = painted.shapes[entry], corners = CORNERS[shape.replace(HOLLOW, '')];
   context.beginPath();
-  if (corners) corners.forEach(([right, down]) => context.lineTo(x + right * wide, y + down * wide));
-  else context.arc(x, y, wide, 0, 7);
-  context.fill();
+  for (const size of shape.startsWith(HOLLOW) ? [wide, HOLE * wide] : [wide]) {
+    if (corners) corners.forEach(([right, down], at) => context[at ? 'lineTo' : 'moveTo'](x + right * size, y + down * size));
+    else context.moveTo(x + size, y), context.arc(x, y, size, 0, 2 * Math.PI);
+    context.closePath();
+  }
+  context.fill('evenodd');
 }
 
 function byDisagreement() {
@@ -341,7 +345,9 @@ function offer(tool, useful, next) {
 function showPanes() {
   const known = models.map(map => map.name), chosen = state.shown.filter(name => known.includes(name));
   const shown = [...new Set([...chosen, ...known])].slice(0, state.count);
-  state.shown = [...shown, ...state.shown.filter(name => !shown.includes(name))];
+  // Others stand in for those that are not drawn yet.
+  const drawn = !props.value.drawing || chosen.length === state.shown.length;
+  if (drawn) state.shown = [...shown, ...chosen.filter(name => !shown.includes(name))];
   parts.panes.replaceChildren();
   parts.panes.dataset.count = shown.length;
   panes = shown.map((name, number) => {
@@ -399,11 +405,17 @@ function build() {
   add(fold('How to read and move the maps'), 'p', 'cse-note', HELP, {id: 'cse-map-help'});
 }
 
+// Maps of another corpus than the chosen one are dim until its own come.
+cse.dim = () => {
+  const other = Boolean(props.value?.maps && cse.corpus) && props.value.corpus !== cse.corpus;
+  document.getElementById('clusters')?.toggleAttribute('data-waits', other);
+};
+
 function update() {
   const value = props.value || {}, texts = JSON.stringify(value.texts);
   if ((value.request || 0) < newest) return;  // of an older request; answers may overtake each other
   newest = value.request || 0;
-  document.getElementById('clusters')?.removeAttribute('data-waits');
+  cse.dim();
   if (!value.maps) {
     [drawnTexts, parts, panes] = [null, {}, []];
     root.replaceChildren();
