@@ -237,12 +237,14 @@ def link(
     linked: Mapping[str, tuple[gr.Tab, Sequence[Linked]]],
     shared: Shared,
     whole: Whole = dict,
+    folds: Mapping[str, str] | None = None,
 ) -> None:
     """Keep the address up to date, and fill and run the parts of the tab that it names.
 
     That happens after the event `opened`, on Back and Forward, and when a script asks for it (`cse.fill`), which names
     the fields that `stay` as they are: the address may lack what was just typed into them.
-    `whole` adds what a short address stands for.
+    `whole` adds what a short address stands for. `folds` are the element ids of those that hold a field, by the name of
+    its tab and its own.
     """
     parts = [(name, content) for name, (_, contents) in linked.items() for content in contents]
     states = [(content, gr.State((0, {}))) for _, content in parts if content.names]
@@ -257,7 +259,7 @@ def link(
     opened.then(None, js="() => cse.read()", **HIDDEN)
     restore = restorer(parts, shared, whole)
     fill = hook.submit(restore, asked, filled, js=ASKED, trigger_mode="always_last", **SILENT)
-    fill.then(None, js="() => cse.filled()", **HIDDEN)
+    fill.then(None, js=f"() => cse.filled({json.dumps(folds or {})})", **HIDDEN)
     for name, (tab, contents) in linked.items():
         write_on(tab, name, next(iter(linked)), contents, shared, fill, asked)
 

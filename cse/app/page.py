@@ -123,7 +123,12 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         lesson_panel(state)
         linked = {name: (tab, [each.linked for each in shown]) for name, (tab, shown) in places.items()}
         fields = {"corpus": top.corpus, "models": top.models}
-        link(opened, tabs, linked, Shared(fields, top.steps, lambda: [one.name for one in state.models.columns]), whole)
+        named = Shared(fields, top.steps, lambda: [one.name for one in state.models.columns])
+        folds = {
+            f"{place} {name}": str(part.fold.elem_id)
+            for place, (_, shown) in places.items() for part in shown if part.fold for name in part.linked.names
+        }  # fmt: skip
+        link(opened, tabs, linked, named, whole, folds)
         tabs_of = {name: tab for name, (tab, _) in places.items()}
         current = open_places(state, top, tabs_of, share_forms(state, top.share, places))
         for name, (_, shown) in places.items():

@@ -52,6 +52,14 @@ def at_step(page, number: int) -> None:
     expect(page).to_have_url(re.compile(rf"[?&]lesson=mask&step={number}&"))
 
 
+def test_a_link_opens_the_fold_of_a_field_that_it_names(opened) -> None:
+    page = opened("?tab=tokens&layer=2")
+    expect(page.get_by_label("number input for Layer").first).to_have_value("2")
+    expect(page.get_by_role("button", name="What if a model read another template?")).not_to_have_class(
+        re.compile("open")
+    )
+
+
 def test_words_follow_the_sentence_and_the_fold_reads_the_same_one(opened) -> None:
     page = opened()
     words = page.locator("#tokens .cse-token")

@@ -75,8 +75,19 @@ function read() {
   else window.cseOpened = true;
 }
 
+// Open the folds that hold a field of the address, however long its place takes. A lesson opens those of its steps.
+function unfold(folds) {
+  const now = new URLSearchParams(location.search), tab = now.get('tab');
+  if (now.has('lesson')) return;
+  const ids = new Set([...now.keys()].map(name => folds[`${tab} ${name}`]).filter(Boolean));
+  const buttons = [...ids].map(id => document.querySelector(`#${id} > .label-wrap`));
+  if (buttons.every(button => button?.checkVisibility())) buttons.forEach(button => button.matches('.open') || button.click());
+  else setTimeout(() => unfold(folds), 100);
+}
+
 // The page shows what the address named; a place that was chosen meanwhile is opened again.
-function filled() {
+function filled(folds) {
+  unfold(folds);
   window.cseOpened = true;
   document.documentElement.classList.remove('cse-reading');
   const tab = document.getElementById(cse.wanted);
