@@ -20,7 +20,12 @@ PAINT = """element => {
   for (let each = element; each; each = each.parentElement) colours.push(getComputedStyle(each).backgroundColor);
   return {text: style.color, outline: style.borderTopColor, ground: colours.find(c => c !== 'rgba(0, 0, 0, 0)')};
 }"""
-KEY = "canvas => [...canvas.getContext('2d').getImageData(14, 14, 1, 1).data].slice(0, 3)"  # its middle
+# The colour of its first opaque pixel from the middle to the right: a hollow mark has none in the middle.
+KEY = """canvas => {
+  const pixels = canvas.getContext('2d').getImageData(14, 14, 14, 1).data;
+  const at = 4 * Array.from({length: 14}, (_, right) => pixels[4 * right + 3]).indexOf(255);
+  return [...pixels.slice(at, at + 3)];
+}"""
 # Of each control that takes the focus: its name, and the ring of it or of what surrounds it. The ground of a ring is
 # the control where it is drawn inside, else what lies around; `cut` is whether an ancestor cuts some of it off.
 RINGS = """parts => {
