@@ -2,9 +2,9 @@
 // which shares this scope (cse/app/places/clusters.py). Texts are only set as textContent.
 const HELP = 'Near points are texts that a model finds alike (t-SNE of its vectors). The maps are aligned: a text that lies '
   + 'elsewhere on another map is one on which models disagree. Groups of two models with a third of their texts in common '
-  + 'are one, with the name that the first model gives it. Click or tap a point to pin it, drag to move, wheel or pinch to '
-  + 'zoom, shift and drag to draw a lasso. Keys: arrows go from point to point, Enter pins, Escape clears, + and - zoom, '
-  + '0 shows all, u undoes a filter.';
+  + 'are one, with the name that the first model gives it; where colours are too few a further group has hollow marks. '
+  + 'Click or tap a point to pin it, drag to move, wheel or pinch to zoom, shift and drag to draw a lasso. Keys: arrows go '
+  + 'from point to point, Enter pins, Escape clears, + and - zoom, 0 shows all, u undoes a filter.';
 const HOLLOW = 'hollow ', HOLE = 0.6;  // of a mark's width
 const CORNERS = {  // of the shapes of cse/app/results/colourings.py but circles
   square: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], 'triangle-up': [[0, -1.25], [1.15, 0.85], [-1.15, 0.85]],
