@@ -1,7 +1,7 @@
 // Maps side by side: data, colours, drawing and the elements around them. What a visitor does there is in gestures.js,
 // which shares this scope (cse/app/places/clusters.py). Texts are only set as textContent.
-const HELP = 'Near points are texts that a model finds alike (t-SNE of its vectors). The maps are aligned: a text that lies '
-  + 'elsewhere on another map is one on which models disagree. Groups of two models with a third of their texts in common '
+const HELP = 'Near points are texts that a model finds alike (t-SNE of its vectors). The maps are aligned as far as they '
+  + 'go; how much the neighbours of a text differ is in Changes. Groups of two models with a third of their texts in common '
   + 'are one, with the name that the first model gives it; where colours are too few a further group has hollow marks. '
   + 'Click or tap a point to pin it, drag to move, wheel or pinch to zoom, shift and drag to draw a lasso. Keys: arrows go '
   + 'from point to point, Enter pins, Escape clears, + and - zoom, 0 shows all, u undoes a filter.';
