@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 MAX_DEFAULT_GROUPS = 100  # of the default number
 CANDIDATE_WORDS = 20  # of a group, among which the meaning decides
 MIN_STEM, MAX_ENDING = 4, 2  # letters
-STOP_WORDS = (
-    frozenset(  # beside scikit-learn's: forms of "do", and the halves of "couldn't" and its kind, not of "won't"
-        "aren couldn did didn does doesn doing don hadn hasn haven isn ll mustn needn re shan shouldn ve wasn weren "
-        "wouldn".split()
-    )
+# Beside scikit-learn's: forms of "do", and the halves of "couldn't" and its kind, but not of "won't".
+STOP_WORDS = frozenset(
+    "aren couldn did didn does doesn doing don hadn hasn haven isn ll mustn needn re shan shouldn ve wasn weren "
+    "wouldn".split()
 )
 ALIKE = 1 / 3  # share of the texts of two groups that both have, from which on they are one: half of equally large ones
 MAX_SHARE, MIN_TEXTS = 0.1, 20  # share of texts that may have a word of a name; of fewer texts any share is large
