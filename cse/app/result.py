@@ -236,9 +236,10 @@ def moved_by_training(what: str, values: Mapping[str, Any], shown: Callable[[Any
     for name, start in with_starts(values).items():
         if start and not pd.isna(values[name]):
             before, after = shown(values[start]), shown(values[name])
-            (stayed if before == after else went).append(
-                f"{before if before == after else f'{before} to {after}'} in {title(name)}"
-            )
+            if before == after:
+                stayed.append(f"{after} in {title(name)}")
+            else:
+                went.append(f"{before} to {after} in {title(name)}")
     parts = [f"{verb} {', '.join(models)}" for verb, models in (("went from", went), ("stayed at", stayed)) if models]
     return f"The {what} {' and '.join(parts)}." if parts else ""
 

@@ -126,8 +126,9 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
             encode_by(state, own, models)
         running = own is not None and own.current is not None
         mine = gr.update(visible=own is not None)
-        row, said = bar_html(state, corpus, models, own), gr.skip() if corpus == OWN_KEY else ""  # of new texts
-        return row, version(state, corpus, own), gr.Timer(active=running), mine, said
+        note = gr.skip() if corpus == OWN_KEY else ""  # on new texts
+        row = bar_html(state, corpus, models, own)
+        return row, version(state, corpus, own), gr.Timer(active=running), mine, note
 
     def resume(key: str, request: gr.Request) -> tuple[Any, str]:
         """Choose the texts that the visitor has here, where the address chooses nothing, and say what they are."""

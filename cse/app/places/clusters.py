@@ -66,6 +66,8 @@ class Clusters:
             return
         asked, session = Map.of({"groups": groups, "most": most, "seed": seed}), self.session(*shared)
         mark, begun, frame = mark_of(asked, session), time.monotonic(), pd.DataFrame()
+        known = {column.name for column in session.columns}
+        names = [name for name in shown.split(",") if name in known]
         if self._state.frames.get(asked.cache_key(session)) is None:  # those of other models are dimmed
             yield [gr.skip(), said("Drawing the maps…", "cse-drawing"), *[gr.skip()] * 4]
         for done, frame in enumerate(asked.frames(session), start=1):
@@ -75,7 +77,6 @@ class Clusters:
             answer = Answer(
                 asked, frame, session.models, session.failed, session.waiting, session.reading, tuple(session.notes)
             )
-            names = [name for name in shown.split(",") if name in [column.name for column in session.columns]]
             with one_line_errors():  # a pin has no visible field
                 value = canvas_value(
                     frame, pinned(pin), names, colour, number, bool(session.waiting), words, only, session.corpus.key,

@@ -45,6 +45,11 @@ class Colouring(NamedTuple):
     marks: Sequence[tuple[int, int]] = ()
     short: Sequence[str] = ()
 
+    @property
+    def on_maps(self) -> Sequence[str]:
+        """The names of the entries on a map."""
+        return self.short or self.names
+
     def looks(self, scheme: str = "light") -> list[tuple[str, str]]:
         """Return the colour of each entry in a colour scheme, and its shape."""
         hues = HUES[scheme]
@@ -67,7 +72,7 @@ class Colouring(NamedTuple):
         colours = {scheme: [colour for colour, _ in self.looks(scheme)] for scheme in HUES}
         shapes = [shape for _, shape in self.looks()]
         return {"title": self.title, "names": self.names, "missing": self.missing, "named": not self.ordered,
-                "short": self.short or self.names, "shapes": shapes, **colours}  # fmt: skip
+                "short": self.on_maps, "shapes": shapes, **colours}  # fmt: skip
 
 
 def colourings(texts: pd.DataFrame, columns: Mapping[str, pd.Series]) -> list[Colouring]:

@@ -49,8 +49,7 @@ class Groups(Result):
         return self.of_map(drawn)
 
     def of_map(self, drawn: pd.DataFrame) -> pd.DataFrame:
-        """Return the groups of a map's table: size, most frequent label, its share and that of texts without one,
-        typical and odd positions.
+        """Return the groups of a map's table: size, main label, its share and that of no label, typical and odd texts.
 
         `elsewhere` are, by other model, the groups there that have most of its texts, each with their number.
         """

@@ -448,7 +448,7 @@ def names_on(points: pd.DataFrame, colouring: Colouring) -> pd.DataFrame:
         if entry == colouring.missing:
             continue
         near = densest_half(members)
-        name, x, top = (colouring.short or colouring.names)[entry], near["x"].median(), near["y"].quantile(UPPER)
+        name, x, top = colouring.on_maps[entry], near["x"].median(), near["y"].quantile(UPPER)
         across, down = len(name) * LETTER * WIDTH / SIDE, LETTER * HEIGHT / SIDE
         x = min(max(x, across / 2), max(1 - across / 2, across / 2))
         others = [row for row in rows if row["model"] == model and abs(x - row["x"]) < (across + row["across"]) / 2]

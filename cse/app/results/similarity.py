@@ -108,7 +108,10 @@ class Similarity(Result):
         rows, left = {row["model"]: row for row in frame.to_dict("records")}, left_end(frame)
         for row in rows.values():
             row |= {"outline": outline(row["histogram"], left), "at": across(row["cosine"], left)}
-            row |= {"mean": across(row["random_mean"], left), "spoken": among_random(row["percentile"])}
+            row |= {
+                "mean": across(row["random_mean"], left),
+                "spoken": among_random(row["percentile"]).replace(" %", "\N{NO-BREAK SPACE}%"),
+            }
         return {
             "shown": [(rows[name], rows.get(start)) for name, start in with_starts(rows).items()],
             "ticks": {tick: across(tick, left) for tick in TICKS if tick >= left},

@@ -407,7 +407,7 @@ function build() {
 
 // Maps of another corpus than the chosen one are dim until its own come.
 cse.dim = () => {
-  const other = Boolean(props.value?.maps && cse.corpus) && props.value.corpus !== cse.corpus;
+  const other = Boolean(props.value?.maps && cse.corpus && props.value.corpus !== cse.corpus);
   document.getElementById('clusters')?.toggleAttribute('data-waits', other);
 };
 
