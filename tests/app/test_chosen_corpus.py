@@ -2,7 +2,6 @@
 
 import gzip
 import re
-import time
 from collections import namedtuple
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from app_models import write_model
 from conftest import SENTENCES
-from page_state import KEY
+from page_state import KEY, encode_own
 
 from cse.app import show, validation
 from cse.app.corpus import reading
@@ -48,9 +47,7 @@ def kept(state: AppState, texts: list[str], key: str, labels: list[str] | None =
 
 
 def encoded(state: AppState, key: str, own: OwnCorpus) -> ChosenCorpus:
-    state.own_corpora.put(key, own, state.models.columns)
-    while own.current is not None:
-        time.sleep(0.01)
+    encode_own(state, key, own)
     return chosen_corpus(state, OWN_KEY, key)
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -11,6 +10,7 @@ import pandas as pd
 import pytest
 from app_models import MARKUP, write_model
 from conftest import SENTENCES
+from page_state import encode_own
 
 import cse
 from cse.analysis.calibration import histogram
@@ -214,9 +214,7 @@ def test_pairs_of_the_corpus_are_near_in_a_model_and_keep_their_rows(state):
 def test_an_own_corpus_is_the_scale_and_gives_the_pairs(state):
     texts = [f"{text} {number}" for text in SENTENCES for number in ("one", "two", "three")]
     key, own = "b" * 32, OwnCorpus("pets.txt", texts, None)
-    state.own_corpora.put(key, own, state.models.columns)
-    while own.current is not None:
-        time.sleep(0.01)
+    encode_own(state, key, own)
     shared = {"corpus": "own", "key": key}
     result = ask(state, Similarity, {"s1": texts[0], "s2": texts[1], **shared})
     found = ask(state, Disagreements, shared).frame
@@ -230,9 +228,7 @@ def test_an_own_corpus_is_the_scale_and_gives_the_pairs(state):
         near = {frozenset((texts[row], texts[best])) for row, best in enumerate((cosines - 2 * np.eye(21)).argmax(1))}
         assert near <= {frozenset(pair) for pair in zip(found["s1"], found["s2"], strict=True)}
     few = OwnCorpus("few.txt", ["a cat"] * 5, None)
-    state.own_corpora.put(key, few, state.models.columns)
-    while few.current is not None:
-        time.sleep(0.01)
+    encode_own(state, key, few)
     with pytest.raises(FieldError, match=r"few\.txt \(5\) has too few different texts"):
         ask(state, Disagreements, {**shared, "models": GOOD})
 

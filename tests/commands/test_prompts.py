@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from command_line import ran, refused, run
 from conftest import SENTENCES
+from page_state import encode_own
 from typer.testing import Result
 
 from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY
@@ -160,10 +160,7 @@ def test_the_page_searches_with_the_prompts(folders, corpus, tmp_path):
     folder = folders["left-out"]
     ran("build_index", corpus, "--model", folder, "--output", tmp_path / "x")
     state, key = open_state([str(folder)], [tmp_path / "x"]), "a" * 32
-    own = OwnCorpus("mine", SENTENCES)
-    state.own_corpora.put(key, own, state.models.columns)
-    while own.current is not None:
-        time.sleep(0.01)
+    encode_own(state, key, OwnCorpus("mine", SENTENCES))
     for name in ("corpus.txt", OWN_KEY, DEMO_KEY):
         chosen = chosen_corpus(state, name, key)
         hits = ask(state, Search, {"query": QUERY, "corpus": name, "key": key}).frame

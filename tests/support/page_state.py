@@ -39,8 +39,12 @@ def table(rows: int = 40) -> pa.Table:
 def put_table(state: AppState, rows: pa.Table | None = None, name: str = "pets.csv") -> Corpus:
     """Give the visitor of `KEY` a table, and wait until all models have encoded it."""
     corpus = Corpus.of(table() if rows is None else rows, column="body", labels="kind")
-    own = OwnCorpus.of(name, corpus)
-    state.own_corpora.put(KEY, own, state.models.columns)
-    while own.current is not None:
-        time.sleep(0.01)
+    encode_own(state, KEY, OwnCorpus.of(name, corpus))
     return corpus
+
+
+def encode_own(state: AppState, key: str, own: OwnCorpus) -> None:
+    """Give a visitor texts, and wait until all models have encoded them and its thread has ended."""
+    state.own_corpora.put(key, own, state.models.columns)
+    while state.own_corpora._encoding:  # also after the last block, for a pause in which it would find new work
+        time.sleep(0.01)
