@@ -217,11 +217,12 @@ def keep_current(state: AppState, shown: Shown, top: Top, current: gr.State) -> 
             for place, text in enumerate(example):  # a corpus of one text has one
                 filled[place] = gr.skip() if text == values[place] else text
             values = (*example, *values[len(example) :])
-        known = (example, label, models)
-        if kind.live and label != before and reading:
-            yield [*waiting, gr.skip(), *filled]
+        known, skipped = (example, label, models), [gr.skip()] * len(own)
+        waits = kind.live and label != before and reading
+        if waits or filled != skipped:  # at once, so that what is typed before the answer stays
+            yield [*(waiting if waits else [gr.skip()] * len(run.outputs)), gr.skip(), *filled]
         answers = run.fn(*values) if kind.live else [*waiting[:-2], mark, gr.skip()]
-        yield [*answers, known, *filled]
+        yield [*answers, known, *skipped]
 
     examples = tuple(field.value for field in own)
     known = gr.State((examples, state.demo.label, top.models.value))

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from types import SimpleNamespace
 
+import gradio as gr
 import numpy as np
 import pandas as pd
 import pytest
@@ -257,11 +258,30 @@ def test_the_shipped_first_answer_is_what_the_bundled_model_says(kind):
     assert shipped.result.says(own) == found.result.says(found.frame)
 
 
-def test_an_answer_that_another_choices_overtook_is_asked_for_again(state, monkeypatch):
-    from cse.app import events, page, show
+@pytest.fixture(scope="module")
+def again(state):
+    """What the page calls for Similarity when another corpus or model is chosen."""
+    from cse.app import page
 
     functions = [each for each in page.page(state).fns.values() if each.name == "again"]
-    again = next(each for each in functions if {"similarity"} & {output.elem_id for output in each.outputs})
+    return next(each for each in functions if {"similarity"} & {output.elem_id for output in each.outputs})
+
+
+def test_an_example_of_new_texts_is_there_before_their_answer_so_that_what_is_typed_meanwhile_stays(state, again):
+    encode_own(state, "b" * 32, OwnCorpus("pets.txt", THREE))
+    choice = ["own", GOOD, "b" * 32]
+    early, late = again.fn((("a", "b"), state.demo.label, GOOD), "", "a", "b", *choice)
+    assert set(early[-2:]) <= set(THREE)
+    assert early[0] == late[-1] == late[-2] == gr.skip()
+    filled = {"s1": early[-2], "s2": early[-1], "corpus": "own", "models": GOOD, "key": "b" * 32}
+    assert late[0] == page_html(ask(state, Similarity, filled))
+    (typed,) = again.fn((("a", "b"), state.demo.label, GOOD), "", "a", "my own", *choice)
+    assert typed[-1] == gr.skip()
+
+
+def test_an_answer_that_another_choices_overtook_is_asked_for_again(state, again, monkeypatch):
+    from cse.app import events, show
+
     (place,) = [at for at, output in enumerate(again.outputs) if output is again.inputs[1]]  # the mark of the answer
     choice = ["a dog", "the sun", "demo", GOOD, ""]
     left = [*choice[:3], GOOD[:1], ""]  # of a lesson that was closed; its mark is that of the answer on the page
