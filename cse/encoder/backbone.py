@@ -90,8 +90,8 @@ def load_backbone(
         raise ArtefactError(
             f"cannot open backbone {str(name)!r}: {reason}; copy it again, or give another model"
         ) from error
-    _check(str(name), model, tokenizer, info)
-    return model.eval(), tokenizer
+    _check(str(name), model.eval(), tokenizer, info)
+    return model, tokenizer
 
 
 def _check(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, info: Mapping[str, Any]) -> None:
@@ -109,8 +109,29 @@ def _check(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     piece, last = max(tokenizer.get_vocab().items(), key=lambda item: item[1])
     embeddings: Any = model.get_input_embeddings()
-    if last >= (rows := embeddings.num_embeddings):
+    if last >= (rows := len(embeddings.weight)):
         raise ArtefactError(f"{name}: its tokenizer gives {piece!r} the number {last}, its model has {rows} embeddings")
+    if not reads_positions(model) and not _reads_word_vectors(model, rows // 2):
+        kind = model.config.model_type
+        raise ArtefactError(
+            f"{name}: a model of type {kind} does not read word vectors as it reads tokens; give another model"
+        )
+
+
+@torch.inference_mode()
+def _reads_word_vectors(model: PreTrainedModel, token: int) -> bool:
+    """True if a model gives the same for its word vectors as for tokens: texts reach it as vectors, as prompts do.
+
+    ESM's leaves its positions and its normalisation out; others raise errors of any kind.
+    """
+    ids = torch.tensor([[token, token + 1, token]])
+    asked = {"attention_mask": torch.ones_like(ids)}
+    try:
+        of_tokens = model.base_model(input_ids=ids, **asked)[0]
+        of_vectors = model.base_model(inputs_embeds=model.get_input_embeddings()(ids), **asked)[0]
+    except Exception:
+        return False
+    return torch.allclose(of_tokens, of_vectors, rtol=1e-3, atol=1e-4)
 
 
 def _with_weights(config: Any, weights: Mapping[str, np.ndarray]) -> tuple[PreTrainedModel, dict[str, Any]]:

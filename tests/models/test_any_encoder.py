@@ -48,7 +48,7 @@ DECODERS: dict[str, dict[str, Any]] = {
 def random_model(kind: str, folder: Path, tokenizer: Path, *, head: bool = True) -> Path:
     """Write a model of an architecture, with its masked-language-model head unless told otherwise."""
     reader = AutoTokenizer.from_pretrained(tokenizer)
-    values = {**SIZES, **(ARCHITECTURES | DECODERS)[kind], "vocab_size": len(reader)}
+    values = {**SIZES, **(ARCHITECTURES | DECODERS).get(kind, {}), "vocab_size": len(reader)}
     torch.manual_seed(4)
     config = AutoConfig.for_model(kind, **values)
     model = (AutoModelForMaskedLM if head and kind in ARCHITECTURES else AutoModel).from_config(config)
@@ -246,6 +246,11 @@ def test_other_models_of_sentence_transformers_are_refused_by_name(bert_folder, 
         cse.load(str(folder))
     if kinds != ["Router"]:
         assert cse.load(str(folder), "mean").dim == 32  # the cure
+
+
+def test_a_model_that_reads_word_vectors_otherwise_than_tokens_is_refused(bert_folder, tmp_path):
+    with pytest.raises(ArtefactError, match=r"a model of type esm does not read word vectors .*; give another model"):
+        cse.load(random_model("esm", tmp_path / "esm", bert_folder), pooling="mean")
 
 
 def test_a_cross_encoder_without_modules_is_refused_too(bert_folder, tmp_path):
