@@ -39,7 +39,7 @@ LANE: dict[str, Any] = {**SILENT, "concurrency_id": "training", "concurrency_lim
 FETCH = "() => setTimeout(() => document.querySelector('#fetched-model')?.click(), 200)"
 # A chart that appears with its place has measured no width yet.
 RESIZED = "() => setTimeout(() => dispatchEvent(new Event('resize')), 200)"
-OF_THE_COMMAND = (TEXTS, "left out")  # beginnings of lines on a file that the page made, and on what is not tried
+NOT_TRIED = "left out"  # the beginning of the command's line on a stage that it has not tried
 START = "The model"  # its field
 PLAIN = ("mean", "cls")  # readings of the untrained backbone that can be adapted
 PUBLISHED = "As its paper has it, with the settings for the start's size; the command has all others."
@@ -100,8 +100,9 @@ def in_words(training: Training) -> str:
     if training.running and training.stopping:
         return "Stopping: what is there is being kept." if progress.answered else "Stopping."
     if training.state is State.RUNNING:
-        lines = (line for line in reversed(training.lines) if not line.startswith(OF_THE_COMMAND))
-        what = steps or adaptation.on_page(next(lines, "reading the texts"))
+        lines = (line for line in reversed(training.lines) if not line.startswith(TEXTS))  # a file of the page's own
+        last = next(lines, "reading the texts")
+        what = steps or ("keeping what is best" if last.startswith(NOT_TRIED) else adaptation.on_page(last))
         left = f", about {max(1, round(seconds / 60))} min left" if (seconds := progress.seconds_left) else ""
         return f"{'Training' if steps else 'At work'}: {what}{left if progress.step >= 3 else ''}; {spent} so far."
     if training.state is State.STOPPED:
