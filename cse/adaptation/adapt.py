@@ -191,6 +191,12 @@ def tried(
             "or none"
         )
     items = _known_items(held, request.titles)
+    if not items and not request.label:
+        raise ValueError(
+            f"{request.data}: nothing can be measured on texts of one or two words; give their `label`, or `titles`"
+        )
+    if request.titles:
+        record["short forms"] = texts_digest(f"{row}\0{form}\0{sought}" for row, (form, sought) in items.items())
     workspace = Workspace.begin(folder, record, request.minutes, resume)
     trial = Trial(reference, encoder, fit.sentences, fit.labels, held, items, request.seed, workspace, request.purpose)
     _run_stage(trial, START, note)

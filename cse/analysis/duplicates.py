@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cse.analysis.calibration import tail_cosine, unrelated_cosines
+from cse.analysis.calibration import random_cosines, tail_cosine, unrelated_cosines
 from cse.vectors import unit_rows
 
 Search = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]  # unit rows (q, d), k -> cosines, rows (q, k)
@@ -116,6 +116,7 @@ def _graph(count: int, pairs: np.ndarray, weights: np.ndarray) -> object:
 
 GROUP_COLUMNS = ("group", "row", "kept", "cosine", "reason", "text")
 SAMPLED_TEXTS, MIN_TEXTS = 2000, 8  # most and fewest texts that the percentile is taken from
+FEW_TEXTS = 400  # fewer have so few pairs that those of nearest texts are most of the highest
 COPY_COSINE = 1 - 1e-5  # the threshold for fewer texts
 LOOSEST_SHARE, RANDOM_LINKS = 1e-3, 2.0  # of random pairs above the lowest useful percentile; of each text, for many
 STRICTEST, STEP = 8.0, 0.1  # places of the percentiles that are tried, by their digits: 8 is 99.999999
@@ -130,13 +131,14 @@ def percentile_of(digits: float) -> float:
 def thresholds(vectors: np.ndarray, percentiles: Sequence[float], seed: int) -> list[float]:
     """Return the cosine at each percentile of the unrelated random pairs of distinct texts, by their vectors (N, d).
 
-    All pairs of at most `SAMPLED_TEXTS` texts, drawn with the seed, are read. Fewer than `MIN_TEXTS` texts cannot be
-    calibrated: only equal vectors are then duplicates.
+    All pairs of at most `SAMPLED_TEXTS` texts, drawn with the seed, are read; of fewer than `FEW_TEXTS` those of
+    nearest texts, too: without them unrelated texts would be joined. Fewer than `MIN_TEXTS` texts cannot be calibrated:
+    only equal vectors are then duplicates.
     """
     if len(vectors) < MIN_TEXTS:
         return [COPY_COSINE] * len(percentiles)
     drawn = np.sort(np.random.default_rng(seed).choice(len(vectors), min(SAMPLED_TEXTS, len(vectors)), replace=False))
-    reference = unrelated_cosines(vectors[drawn])
+    reference = (random_cosines if len(drawn) < FEW_TEXTS else unrelated_cosines)(vectors[drawn])
     return [min(COPY_COSINE, tail_cosine(percentile, reference)) for percentile in percentiles]
 
 

@@ -35,13 +35,14 @@ GREETING = regex.compile(
     r"|ch[eè]re?|madame|monsieur|hola|buenos d[ií]as|estimad[oa]s?|ciao|gentile|ol[aá]|beste)\b[^\n,!:]{0,40}[,!:\n]",
     regex.IGNORECASE,
 )
-# After a sentence or on a line of its own, with at most four words behind it, which are a name.
+# After a sentence or on a line of its own, with at most four words behind it, which are a name. What repeats is never
+# given back (`++`): a line of a hundred dashes would take minutes.
 SIGN_OFF = regex.compile(
-    r"(?:(?<=[.!?])\s+|\n\s*)(?:-- ?\n.*|"
+    r"(?:(?<=[.!?])\s++|\n\s*+)(?:-- ?\n.*|"
     r"(?:(?:with )?(?:(?:best|kind|kindest|warm|many)\W+)?(?:regards|wishes|thanks)|best|sincerely|yours(?: \w+)?"
     r"|cheers|thank you|(?:mit )?(?:freundliche|beste|viele|liebe|herzliche|schöne)n? gr(?:ü|ue)(?:ß|ss)en?|vielen dank"
     r"|danke|mfg|(?:bien )?cordialement|merci|saludos|gracias|atentamente|cordiali saluti|grazie|obrigad[oa]"
-    r"|met vriendelijke groet(?:en)?)\b\W*(?:[\p{L}'.-]+\s*){0,4})$",
+    r"|met vriendelijke groet(?:en)?)\b\W*+(?:[\p{L}'.-]++\s*+){0,4}+)$",
     regex.IGNORECASE | regex.DOTALL,
 )
 

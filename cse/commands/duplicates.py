@@ -68,6 +68,7 @@ def main(
     )
     from cse.corpus.output import check_guarded, check_output, write_rows
     from cse.evaluation.metrics import numbered
+    from cse.files.writing import check_writable
     from index import BuildSettings
 
     if percentile == 100:
@@ -80,6 +81,8 @@ def main(
     corpus = cli.read_corpus(file, column, read=read).check(1, "a search for duplicates")
     if len(corpus) == 1:
         raise ValueError(f"{corpus.name}: only 1 text in it; duplicates need at least 2")
+    for path in filter(None, (output, groups)):  # a bad output fails before anything is encoded
+        check_writable(path)
     encoder = cse.load(model, pooling, family=family)
     distinct, rows = numbered(corpus.sentences)
     with tempfile.TemporaryDirectory() as folder:

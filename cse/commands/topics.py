@@ -44,7 +44,7 @@ def main(
     """
     import cse
     from cse.corpus.output import check_guarded, check_output
-    from cse.files.writing import write_json
+    from cse.files.writing import check_writable, write_json
     from cse.models.fitted_texts import fitted_count, fitted_note
 
     json_file = None if json_output in (None, STDOUT) else Path(json_output)
@@ -54,6 +54,8 @@ def main(
     check_guarded(for_spreadsheets, csv_output)
     corpus = cli.read_corpus(file, column, labels, read)
     corpus.check(groups or MIN_TEXTS, f"grouping into {groups}" if groups else "grouping")
+    for path in filter(None, (csv_output, json_file)):  # a bad output fails before anything is encoded
+        check_writable(path)
     encoder = cse.load(model, pooling, family=family)
     summary, numbers = _topics(corpus, encoder, groups, seed)
     if "scores" in summary and (count := fitted_count(model, corpus.sentences)):

@@ -213,7 +213,7 @@ def settings_digest(*parts: str) -> str:
 
 
 def run_command(command: Sequence[str], plan: Plan, row: PublishedRow, report: Callable[[str], None]) -> None:
-    """Run a command of a row unless its result exists; an interrupted training or template search continues.
+    """Run a command of a row unless its checkpoint exists; what was begun continues.
 
     `report` gets the command. Raises ValueError if it fails, and for a checkpoint that was trained on other text.
     """
@@ -229,9 +229,6 @@ def run_command(command: Sequence[str], plan: Plan, row: PublishedRow, report: C
         write_json(known, read)
         words += ["--resume"] if checkpoint.with_name(f"{checkpoint.name}.partial").is_dir() else []
     if name == "search_templates":
-        path = plan.template_scores
-        if path.is_file() and set(TEMPLATES) <= read_scores(path)[1].keys():
-            return
         write_text(plan.output / TEMPLATES_FILE, "\n".join(TEMPLATES) + "\n")
     line = command_line(*command)
     report(f"  {line}")

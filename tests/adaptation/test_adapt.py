@@ -273,6 +273,13 @@ def test_texts_are_found_by_their_titles_where_a_column_is_named(bert_folder, tm
     known = [adapt(replace(common, titles=titles), tmp_path / str(titles)) for titles in (None, "title")]
     found = [report["stages"]["start"]["scores"]["recall@1"] for report in known]
     assert found[1] < found[0] / 2  # of eight words one finds less than four
+    with monkeypatch.context() as patched:
+        patched.setattr(Trial, "projected", None)
+        with pytest.raises(TypeError):
+            adapt(replace(common, titles="title"), tmp_path / "killed")
+    file.write_text(file.read_text().replace("\t", "\tthe ").replace("the title", "title"))
+    with pytest.raises(ValueError, match="begun with other short forms"):
+        adapt(replace(common, titles="title"), tmp_path / "killed", resume=True)
 
 
 def test_a_text_is_paired_with_one_of_its_five_nearest_others(bert_folder):
@@ -403,6 +410,7 @@ def test_the_command_prints_the_short_form_or_json(table, bert_folder, tmp_path)
         ("", (), "no text in it"),
         ("".join(f"text number {number}\n" for number in range(10)), (), "needs at least 320 different texts"),
         ("".join(f"{number}\t{text}\n" for number, (_, text) in enumerate(texts(400))), (2, 1), "are all different"),
+        ("".join(f"thing {number}\n" for number in range(400)), (), "nothing can be measured on texts of one or two"),
     ],
 )
 def test_texts_that_cannot_be_adapted_to_are_refused_in_one_line(bert_folder, tmp_path, content, words, message):

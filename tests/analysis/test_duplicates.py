@@ -105,6 +105,14 @@ def test_the_threshold_does_not_depend_on_how_many_texts_are_copies(copies, move
     assert strongest_links(every, exact(every), both).level(both)[0] == 400
 
 
+@pytest.mark.parametrize("count", [8, 12, 30, 90])
+def test_few_unrelated_texts_are_not_joined(count):
+    vectors = np.random.default_rng(1).normal(size=(count, 48))
+    assert near_duplicates(vectors, exact(vectors), np.arange(count), seed=0).advised.kept == count
+    vectors[-1] = vectors[0] + np.random.default_rng(2).normal(scale=0.05, size=48)
+    assert near_duplicates(vectors, exact(vectors), np.arange(count), seed=0).advised.kept == count - 1
+
+
 @pytest.mark.parametrize("copies", [0, 30])
 def test_by_default_one_merge_in_a_hundred_is_of_a_random_pair(copies):
     rng = np.random.default_rng(7)

@@ -9,7 +9,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from cse.analysis.topics import class_words, group_names, grouped, matched, typical, word_counts
+from cse.analysis.topics import SIGN_OFF, class_words, group_names, grouped, matched, typical, word_counts
 from cse.evaluation.clustering import nmi
 
 
@@ -82,6 +82,9 @@ def test_names_have_no_boilerplate_numbers_or_names_of_sign_offs():
     names = group_names(texts, np.array([0, 0, 0, 0, 1, 1, 1, 1] * 2 + [2] * 30), 9)
     assert [set(words) for words in names.words[:2]] == [set(money), set(post)]
     assert names.left_out == ["ticket", "account"]
+    mail = f"It is broken.\nThanks\n{'-' * 9000}\nFrom: Help <a@b.c> Best {'a' * 9000}1"
+    assert SIGN_OFF.sub("", mail) == mail  # and not after hours
+    assert SIGN_OFF.sub("", "It is broken. Thanks!\n- Anna O'Neil - B.") == "It is broken."
 
 
 def test_a_word_of_many_texts_that_marks_a_group_is_no_boilerplate():

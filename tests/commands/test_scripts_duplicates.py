@@ -133,4 +133,7 @@ def test_bad_input_is_refused_and_nothing_is_written(bert_folder, file, tmp_path
     done = run("duplicates", file, "--model", bert_folder, "--output", tmp_path / "kept.txt")
     refused(done, 3, "ends in .csv, .tsv, .jsonl or .parquet")
     refused(run("duplicates", file, *options, "--percentile", 100), 2)
+    (tmp_path / "file").touch()
+    lost = run("duplicates", file, "--model", "nothing/here", "--output", tmp_path / "file" / "kept.csv")
+    refused(lost, 3, "cannot be written")  # before a model is opened
     assert not list((tmp_path / "out").iterdir())
