@@ -50,14 +50,17 @@ MARKDOWN = re.compile(r"([\\`*_\[\]|<>~$&])")
 # XML has no place for these characters, and a cell has none for the end of a line.
 UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]+")
 SENDING = """with open("corpus.csv", encoding="utf-8-sig", newline="") as file:  # as the page's Corpus saves it
-    texts = [row[1] for row in csv.reader(file)][1:]
-key = client.predict(texts, api_name="/texts")["key"]
+    columns, *rows = csv.reader(file)
+texts = [row[1] for row in rows]
+labels = {labels}
+key = client.predict(texts, labels, models={models!r}, api_name="/texts")["key"]
 while any(
     each["done"] < len(texts) and not each["error"]
     for each in client.predict([], key=key, api_name="/texts")["models"].values()
 ):
     time.sleep(1)
 """
+LABELS = "[row[columns.index({!r})] for row in rows]"
 
 
 def one_line(text: Any, most: int) -> str:
@@ -117,7 +120,7 @@ def as_json(answer: Answer, address: str = "") -> str:
         "seeds": answer.seeds, "failed": answer.failed, "version": answer.version, "facts": facts_of(answer),
         "rows": records(answer.frame),
     }  # fmt: skip
-    return json.dumps(facts, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    return json.dumps(facts, ensure_ascii=False, indent=1, allow_nan=False, default=str) + "\n"  # dates
 
 
 def as_parquet(answer: Answer, address: str = "") -> bytes:
@@ -214,7 +217,11 @@ def python_code(answer: Answer, address: str) -> str:
     values |= {"key": "key"} if answer.own else {}
     sent = "".join(f"    {name}={value},\n" for name, value in values.items())
     added = "".join(f'client.predict({name!r}, api_name="/add_model")\n' for name in answer.added)
-    imported, sending = ("import csv\nimport json\nimport time", SENDING) if answer.own else ("import json", "")
+    imported, sending = "import json", ""
+    if answer.own:
+        imported = "import csv\nimport json\nimport time"
+        labels = LABELS.format(answer.labels) if answer.labels else None
+        sending = SENDING.format(labels=labels, models=inputs["models"])
     return (
         f"{imported}\n\nfrom gradio_client import Client\n\n"
         f"client = Client({address!r}, verbose=False)\n{added}{sending}"

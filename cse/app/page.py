@@ -27,7 +27,7 @@ from cse.app.server.gate import Gate
 from cse.app.server.gradio_adapter import set_up_queue
 from cse.app.show import Answer, Shown, answer, endpoint, examples_of, read_first, section
 from cse.app.state import AppState, choice_mark, chosen_columns, chosen_corpus, open_session
-from cse.app.top import Top, top_row
+from cse.app.top import Top, model_choices, top_row
 from cse.app.training.request import OWN
 from cse.app.training.trainings import Trainings
 from cse.app.validation import MAX_FILE_BYTES
@@ -123,7 +123,7 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         lesson_panel(state)
         linked = {name: (tab, [each.linked for each in shown]) for name, (tab, shown) in places.items()}
         fields = {"corpus": top.corpus, "models": top.models}
-        named = Shared(fields, top.steps, lambda: [one.name for one in state.models.columns])
+        named = Shared(fields, top.steps, lambda: [name for _, name in model_choices(state.models.columns)])
         folds = {
             f"{place} {name}": str(part.fold.elem_id)
             for place, (_, shown) in places.items() for part in shown if part.fold for name in part.linked.names
@@ -135,6 +135,7 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
             in_folds = open_folds(current[name], shown)
             for part in shown:
                 keep_current(state, part, top, in_folds.get(part.fold, current[name]))
+        keep_current(state, models, top, top.changed)
         for part in (models, *(part for _, shown in places.values() for part in shown)):
             if part.unanswered and not part.fold:  # no first answer is shipped for the page's models
                 run = part.linked.run
@@ -203,13 +204,13 @@ def keep_current(state: AppState, shown: Shown, top: Top, current: gr.State) -> 
     def again(known: tuple[tuple[Any, ...], Any, Any], answered: str, *values: Any) -> Iterator[list[Any]]:
         example, before, asked = known
         corpus, models, key = choice = values[-3:]
-        mark, filled, label, reading = choice_mark(state, *choice), [gr.skip()] * len(own), before, False
+        mark, filled, texts, reading = choice_mark(state, *choice), [gr.skip()] * len(own), before, False
         if kind.reads_corpus:
             with suppress(ValueError):  # the answer says what is wrong
                 chosen, columns = chosen_corpus(state, corpus, key), chosen_columns(state.models.columns, models)
-                label, reading = chosen.label, len(chosen.ready(columns)) < len(columns)
+                texts, reading = (chosen.key, chosen.number), len(chosen.ready(columns)) < len(columns)
         # A part that waits for its button reads no vectors, so that none that are new concern it.
-        if mark == answered or (not kind.live and (label, models) == (before, asked)):
+        if mark == answered or (not kind.live and (texts, models) == (before, asked)):
             yield [gr.skip()] * (len(run.outputs) + 1 + len(own))
             return
         if own and values[: len(example)] == tuple(example):
@@ -217,15 +218,15 @@ def keep_current(state: AppState, shown: Shown, top: Top, current: gr.State) -> 
             for place, text in enumerate(example):  # a corpus of one text has one
                 filled[place] = gr.skip() if text == values[place] else text
             values = (*example, *values[len(example) :])
-        known, skipped = (example, label, models), [gr.skip()] * len(own)
-        waits = kind.live and label != before and reading
+        known, skipped = (example, texts, models), [gr.skip()] * len(own)
+        waits = kind.live and texts != before and reading
         if waits or filled != skipped:  # at once, so that what is typed before the answer stays
             yield [*(waiting if waits else [gr.skip()] * len(run.outputs)), gr.skip(), *filled]
         answers = run.fn(*values) if kind.live else [*waiting[:-2], mark, gr.skip()]
         yield [*answers, known, *skipped]
 
     examples = tuple(field.value for field in own)
-    known = gr.State((examples, state.demo.label, top.models.value))
+    known = gr.State((examples, (state.demo.key, state.demo.number), top.models.value))
     gr.on(
         [current.change, shown.answered.change], again, [known, shown.answered, *run.inputs],
         [*run.outputs, known, *own], trigger_mode="always_last", **lane,

@@ -13,7 +13,7 @@ from cse.app.corpus.reading import MOST_TEXTS, bounded
 from cse.app.events import ENCODE, guarded
 from cse.app.results.models import Models
 from cse.app.show import ask
-from cse.app.state import AppState, admit_model, open_session
+from cse.app.state import AppState, admit_model, chosen_columns, open_session
 from cse.app.validation import MAX_CHARACTERS
 
 MAX_ENCODED = 256  # texts
@@ -45,8 +45,10 @@ def add_programs(state: AppState) -> None:
         numbers = (unit_rows(rows) if normalize else rows).astype(float).round(DECIMALS).tolist()
         return {"model": model, "fingerprint": session.models[model], "dimension": rows.shape[1], "vectors": numbers}
 
-    def texts(texts: list[str], labels: list[str] | None = None, key: str = "") -> dict[str, Any]:
-        """Keep texts, which every model encodes: {"key": "5f...", "texts": 2, "models": {"simcse": {"done": 0, ...}}}.
+    def texts(
+        texts: list[str], labels: list[str] | None = None, key: str = "", models: list[str] | None = None
+    ) -> dict[str, Any]:
+        """Keep texts, which the models encode: {"key": "5f...", "texts": 2, "models": {"simcse": {"done": 0, ...}}}.
 
         The key is a secret: with it the other endpoints read the texts as the corpus "own". They are kept as long as
         those of the page. Without texts, the answer tells how far the models are.
@@ -55,18 +57,21 @@ def add_programs(state: AppState) -> None:
             texts: up to 50,000 texts, in a request of at most 4 MB; [] for the progress with those kept under the key.
             labels: a label for each text, "" or null for a text without one; or nothing.
             key: 32 hexadecimal digits under which texts are replaced; without one the answer has a new one.
+            models: the names of models, also "NAME (before)", by default all of this app; another begins once asked.
         """
         if texts:
             key = key or secrets.token_hex(16)
-            state.own_corpora.put(key, OwnCorpus("Texts", *checked_texts(texts, labels)), state.models.columns)
+            named = models or [column.name for column in state.models.columns]
+            columns = chosen_columns(state.models.columns, named)
+            state.own_corpora.put(key, OwnCorpus("Texts", *checked_texts(texts, labels)), columns)
         own = state.own_corpora.corpus(key)
         if own is None:
             raise ValueError(GONE)
-        models = {
+        progress = {
             column.name: {"done": done.done, "seconds_left": done.seconds_left(), "error": done.failure or None}
             for column, done in own.encodings.items()
         }
-        return {"key": key, "texts": len(own.texts), "models": models}
+        return {"key": key, "texts": len(own.texts), "models": progress}
 
     def forget(key: str) -> dict[str, bool]:
         """Delete the texts and vectors under a key: {"deleted": true}; false if there were none.

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 import cse
 from cse.app import html
-from cse.app.corpus.corpora import DEMO, DEMO_KEY
+from cse.app.corpus.corpora import DEMO, DEMO_KEY, OWN_KEY
 from cse.app.events import HIDDEN, LANES, PRIVATE, PROGRESS, QUICK, Linked, emptied, refusing, reporter
 from cse.app.html import heading, settings
 from cse.app.html import result as result_html
@@ -52,7 +52,7 @@ class Answer:
     `models` are the fingerprints of those that were `asked` and answered, `failed` the reasons of the others, of which
     the `waiting` will answer, as will those that are still `reading` the corpus and were not asked. `corpus` is
     its key, `corpus_label` and `reference` are names of corpora; `own` says that the corpus is the visitor's, whose
-    texts a program has to send.
+    texts a program has to send, with `labels`, the name of their column.
     """
 
     result: Result
@@ -66,6 +66,7 @@ class Answer:
     corpus_label: str = "the demo corpus"
     reference: str = ""
     own: bool = False
+    labels: str = ""
     added: tuple[str, ...] = ()
     seeds: dict[str, int] = field(default_factory=dict)
     asked: tuple[str, ...] = ()
@@ -81,10 +82,11 @@ def answer(result: Result, session: Session) -> Answer:
     frame = result.frame(session)
     opened = {column.name: checkpoint_of(column.model) for column in session.columns if column.name in session.models}
     seeds = {name: known[1].training.get("settings", {}).get("seed") for name, known in opened.items() if known}
+    corpus = session.corpus
     return Answer(
         result, frame, session.models, session.failed, session.waiting, session.reading, tuple(session.notes),
-        session.corpus.key, session.name_of(session.corpus),
-        session.name_of(session.reference) if result.reads_corpus else "", session.corpus.key == "own", session.added,
+        corpus.key, session.name_of(corpus), session.name_of(session.reference) if result.reads_corpus else "",
+        corpus.key == OWN_KEY, corpus.label_name if corpus.key == OWN_KEY and corpus.labels else "", session.added,
         {name: seed for name, seed in seeds.items() if seed is not None},
         tuple(column.name for column in session.columns),
     )  # fmt: skip

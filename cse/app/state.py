@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +14,17 @@ import numpy as np
 from cse.app import validation
 from cse.app.corpus.corpora import DEMO_KEY, FIELD, OWN_KEY, ChosenCorpus, Demo, IndexedCorpus, indexed_corpora
 from cse.app.corpus.own import BLOCK, GONE, KEPT, OwnCorpora, OwnCorpus
-from cse.app.models.models import Column, Failure, Models, before, error_line, fingerprint_of, free_name, opened_by
+from cse.app.models.models import (
+    Column,
+    Failure,
+    Models,
+    before,
+    error_line,
+    fingerprint_of,
+    free_name,
+    numbered,
+    opened_by,
+)
 from cse.app.models.naming import BEFORE, POOLED, Admission, title
 from cse.app.models.recent import Bounds, Recent
 from cse.app.training.trainings import Trainings
@@ -130,12 +139,6 @@ def admit_model(state: AppState, name: Any, key: str = "", archive: str | None =
     if column is None:
         raise ValueError(f"{title(heading)} is on your page already.")
     return column
-
-
-def numbered(name: str) -> Iterator[str]:
-    """Yield a name, and the name with numbers from 2."""
-    yield name
-    yield from (f"{name} {number}" for number in itertools.count(2))
 
 
 def put_column(
@@ -294,12 +297,18 @@ def open_session(
 ) -> Session:
     """Return the session of a request. Raises FieldError for a corpus that is not there."""
     chosen = chosen_corpus(state, corpus, key)
-    columns = chosen.columns or state.models.columns
-    asked = chosen_columns(columns, models) if models else columns
+    asked, notes = list(chosen.columns or state.models.columns), list[str]()
+    if models:
+        able = asked
+        others = [column for column in state.models.columns if column not in able]
+        asked = chosen_columns([*able, *others], models)
+        if chosen.columns and (lacking := [title(column.name) for column in asked if column not in able]):
+            asked = [column for column in asked if column in able] or able
+            notes = [f"Without an index of these sentences: {', '.join(lacking)}."]
     columns = chosen.answering(asked)
     reading = tuple(column.name for column in asked if column not in columns)
     reference = reference_corpus(state, corpus, key)
-    return Session(state, chosen, reference, tuple(columns), str(key or ""), report, reading=reading)
+    return Session(state, chosen, reference, tuple(columns), str(key or ""), report, reading=reading, notes=notes)
 
 
 def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> list[Column]:
@@ -309,5 +318,7 @@ def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> list[Colu
         start = before(column)
         known |= {model.name: model for model in (start, column) if model is not None}
     for name in names:
-        validation.one_of(name, "The models", known)
+        if name not in known:
+            reason = f"No model is called {str(name)[:60]!r}; choose {' or '.join(known)}."
+            raise validation.FieldError("The models", reason)
     return [column for name, column in known.items() if name in names]

@@ -184,7 +184,7 @@ def test_a_file_is_read_by_the_chosen_models_and_by_another_once_it_is_chosen(st
     encode_by(state, own, ["simcse", "promptbert"])
     assert [column.name for column in own.encodings] == ["promptbert", "simcse"]
     said = put_texts(state, str(tmp_path / "pets.csv"), "", "body", "kind", ["elsewhere"], KEY)[0]
-    assert "The models" in said
+    assert "No model is called" in said
     state.own_corpora.remove(KEY)
 
 

@@ -1,14 +1,17 @@
 """Clusters: maps, groups, changes and near-duplicates are those of independent computations; texts are escaped."""
 
+import base64
 import csv
 import io
 import json
 import random
 import re
 from collections import Counter
+from datetime import date
 from html import unescape
 from itertools import combinations
 
+import gradio as gr
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -20,7 +23,7 @@ from given_corpus import GivenCorpus
 from page_state import KEY, put_table
 
 from cse.analysis.duplicates import thresholds
-from cse.app.files import WIDTHS, figure
+from cse.app.files import WIDTHS, as_json, figure
 from cse.app.html import LIGHT
 from cse.app.models.naming import title
 from cse.app.places.clusters import (
@@ -41,6 +44,7 @@ from cse.app.show import Answer, page_html, read_first
 from cse.app.state import AppState, Session, open_session, open_state
 from cse.app.validation import FieldError
 from cse.corpus.output import csv_text
+from cse.evaluation.clustering import neighbour_values
 from cse.models.names import BUNDLED_NAMES
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
@@ -196,6 +200,33 @@ def test_groups_tell_typical_and_odd_texts_and_what_other_models_do(state, drawn
         assert line["share"] == pytest.approx(labels[line["label"]] / len(members))  # also of those without a label
         assert line["unlabelled"] == pytest.approx(labels[""] / len(members))
     assert set(Groups().of_map(drawn)["model"]) == set(GOOD[:3])
+
+
+def test_label_neighbours_are_of_the_labels_of_the_texts_and_not_of_those_that_another_corpus_gave_them(state, drawn):
+    labels = ["one", "two", "three", "one", "four", "five"] * 29
+    session = session_of(state, labels=labels)
+    session.corpus.number = 1
+    for name, rows in by_models(Map(groups=4).frame(session)).items():
+        fresh = neighbour_values(vectors_of(state, name), np.unique(labels, return_inverse=True)[1]).mean()
+        assert rows["same_topic"].iloc[0] == pytest.approx(fresh) != by_models(drawn)[name]["same_topic"].iloc[0]
+
+
+def test_a_pinned_text_is_that_of_the_corpus_where_the_maps_have_some_of_its_texts(drawn) -> None:
+    positions = np.arange(len(TEXTS)) * 2
+    assert canvas_value(drawn, pin=20, positions=positions)["pin"] == 10
+    assert canvas_value(drawn, pin=21, positions=positions)["pin"] == -1
+    assert canvas_value(drawn, positions=positions)["positions"][10] == 20
+
+
+def test_maps_have_as_many_groups_as_there_are(drawn) -> None:
+    value = canvas_value(drawn.assign(group=drawn["group"] + 299))
+    assert np.frombuffer(base64.b64decode(value["maps"][0]["of"]), "<u2").min() == 299
+
+
+def test_no_map_has_no_groups_and_a_date_is_saved_as_text(drawn) -> None:
+    assert Groups().of_map(pd.DataFrame()).empty
+    saved = as_json(Answer(Map(), drawn.head(2).assign(day=[date(2026, 1, 2), None]), {}))
+    assert [row["day"] for row in json.loads(saved)["rows"]] == ["2026-01-02", None]
 
 
 def test_models_of_an_address_keep_their_places_while_maps_are_drawn(drawn) -> None:
@@ -380,6 +411,10 @@ def test_near_duplicates_and_changes_show_and_save_the_columns_of_the_table(stat
         {"id": ids, "body": TEXTS, "kind": ["pet"] * len(TEXTS), "cosine": ids[::-1], "priority": [None, 1, 2] * 58}
     )
     put_table(state, rows)
+    shared = "own", list(GOOD[:2]), KEY
+    _, _, *begun, mark = Clusters(state).near(True, ("other texts",), 0.0, GOOD[0], "first", "1", *shared)
+    assert begun[-1] == ""  # a group of other texts was rejected
+    assert Clusters(state).near(True, mark, 4.0, GOOD[0], "first", "1", *shared)[-2] == gr.skip()
     session = open_session(state, "own", KEY, list(GOOD[:2]))
     asked = Duplicates(GOOD[0], 3.7)
     frame = asked.frame(session)

@@ -153,7 +153,7 @@ def test_wrong_values_are_refused_by_their_name(state, kind) -> None:
             with pytest.raises(FieldError) as refused:
                 show.ask(state, kind, {**kind().inputs(), name: wrong})
             assert refused.value.field == ask.name
-    with pytest.raises(FieldError, match="models is unknown"):
+    with pytest.raises(FieldError, match="No model is called"):
         show.ask(state, kind, {**kind().inputs(), "models": ["nobody"]})
     if kind.reads_corpus:
         with pytest.raises(FieldError, match="corpus is unknown"):

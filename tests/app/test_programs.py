@@ -29,7 +29,7 @@ ENDPOINTS = {
     "duplicates": ["model", "nines", "keep", "page", "rejected", *SHARED],
     "judge": ["first", "second", "votes", *SHARED], "scores": ["task", "models"], "labels": SHARED,
     "ledger": ["models"], "models": ["models"], "encode": ["texts", "model", "normalize"],
-    "texts": ["texts", "labels", "key"], "forget": ["key"],
+    "texts": ["texts", "labels", "key", "models"], "forget": ["key"],
     "add_model": ["name"],
 }  # fmt: skip
 LANES = {"map": "maps", "groups": "maps", "neighbours": "maps", "labels": "maps", "duplicates": "links",
@@ -132,9 +132,13 @@ def test_search_of_an_index_has_a_column_per_model_that_indexed_it(client):
     assert found["simcse"][0]["score"] == pytest.approx(1, abs=1e-5)
     assert set(found) == {"simcse", "promptbert", "dcpcse"}
     assert "built by dcpcse (00000000" in found["dcpcse"]["error"]
+    for models, able in ((["simcse", "broken", "simcse (before)"], {"simcse"}), (["broken"], set(found))):
+        assert set(client.predict("a dog", 2, corpus="pets.txt", models=models, api_name="/search")) == able
 
 
 def test_a_program_keeps_texts_searches_them_and_deletes_them(client):
+    some = client.predict(SENTENCES, models=["simcse (before)", "simcse"], api_name="/texts")
+    assert set(some["models"]) == {"simcse (before)", "simcse"}
     answer = client.predict(SENTENCES, ["x"] * 7, api_name="/texts")
     key = answer["key"]
     while any(

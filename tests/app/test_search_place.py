@@ -102,6 +102,9 @@ def test_a_condition_picks_rows(state, corpus) -> None:
     assert sorted(set(found["id"])) == sorted(names)
     assert f"{len(names)} rows meet the condition." in answer.notes
     assert "No row meets the condition." in asked(state, where="kind = 'whale'").notes
+    assert asked(state, where="kind = 'dog'", threshold=100.0).notes == (
+        "7 rows meet the condition.", "No text reaches the minimum percentile; lower it.",
+    )  # fmt: skip
     for wrong in ("colour = 1", "1; drop table rows", "load_extension('x')"):
         with pytest.raises(FieldError, match="cannot read the condition") as refused:
             asked(state, where=wrong)

@@ -259,24 +259,38 @@ def test_the_shipped_first_answer_is_what_the_bundled_model_says(kind):
 
 
 @pytest.fixture(scope="module")
-def again(state):
-    """What the page calls for Similarity when another corpus or model is chosen."""
+def functions(state):
+    """What the page calls for each result when another corpus or model is chosen."""
     from cse.app import page
 
-    functions = [each for each in page.page(state).fns.values() if each.name == "again"]
+    return [each for each in page.page(state).fns.values() if each.name == "again"]
+
+
+@pytest.fixture(scope="module")
+def again(functions):
     return next(each for each in functions if {"similarity"} & {output.elem_id for output in each.outputs})
 
 
 def test_an_example_of_new_texts_is_there_before_their_answer_so_that_what_is_typed_meanwhile_stays(state, again):
     encode_own(state, "b" * 32, OwnCorpus("pets.txt", THREE))
     choice = ["own", GOOD, "b" * 32]
-    early, late = again.fn((("a", "b"), state.demo.label, GOOD), "", "a", "b", *choice)
+    early, late = again.fn((("a", "b"), ("demo", 0), GOOD), "", "a", "b", *choice)
     assert set(early[-2:]) <= set(THREE)
     assert early[0] == late[-1] == late[-2] == gr.skip()
     filled = {"s1": early[-2], "s2": early[-1], "corpus": "own", "models": GOOD, "key": "b" * 32}
     assert late[0] == page_html(ask(state, Similarity, filled))
-    (typed,) = again.fn((("a", "b"), state.demo.label, GOOD), "", "a", "my own", *choice)
+    (typed,) = again.fn((("a", "b"), ("demo", 0), GOOD), "", "a", "my own", *choice)
     assert typed[-1] == gr.skip()
+
+
+def test_an_answer_on_earlier_texts_goes_although_the_new_ones_have_its_name_and_number(state, functions):
+    again = next(each for each in functions if {"disagreements"} & {output.elem_id for output in each.outputs})
+    encode_own(state, "b" * 32, OwnCorpus("pets.txt", THREE))
+    values = [value for value in ("own", GOOD, "b" * 32)]
+    number = state.own_corpora.corpus("b" * 32).number
+    for known, kept in ((number, True), (number - 1, False)):
+        (given,) = again.fn(((), ("own", known), GOOD), "earlier", *values)
+        assert (given[0] == gr.skip()) == kept
 
 
 def test_an_answer_that_another_choices_overtook_is_asked_for_again(state, again, monkeypatch):
@@ -285,7 +299,7 @@ def test_an_answer_that_another_choices_overtook_is_asked_for_again(state, again
     (place,) = [at for at, output in enumerate(again.outputs) if output is again.inputs[1]]  # the mark of the answer
     choice = ["a dog", "the sun", "demo", GOOD, ""]
     left = [*choice[:3], GOOD[:1], ""]  # of a lesson that was closed; its mark is that of the answer on the page
-    mark, known = show.choice_mark(state, "demo", GOOD[:1], ""), (("a", "b"), state.demo.label, GOOD)
+    mark, known = show.choice_mark(state, "demo", GOOD[:1], ""), (("a", "b"), ("demo", 0), GOOD)
     run, compute, late = again.fn.__closure__, show.ask, []
     (handler,) = [cell.cell_contents for cell in run if isinstance(cell.cell_contents, events.Run)]
 

@@ -8,6 +8,7 @@ import sys
 import time
 import zipfile
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import psutil
@@ -149,6 +150,8 @@ def test_the_zip_of_a_training_opens_as_the_page_says(trainings, bert_folder, tm
         np.testing.assert_allclose(opened.encode(SENTENCES), vectors, atol=1e-5)
     with pytest.raises(ValueError, match="no such model of yours"):
         trainings.archive(TWO, "mine")
+    second = finished(trainings.begin(ONE, replace(asked, name="mi,ne")))  # an address parts names by commas
+    assert [(made.name, made.folder) for made, _ in trainings.models(ONE)] == [("mine 2", second), ("mine", folder)]
     shutil.rmtree(unpacked)
     own = unpack_model(trainings.archive(ONE, "mine"), tmp_path / "own", 10**8)
     np.testing.assert_allclose(cse.load(str(own)).encode(SENTENCES), vectors, atol=1e-5)

@@ -94,6 +94,11 @@ class ChosenCorpus:
         """The number of each text's row, counted from 1, in the visitor's file or else in the corpus."""
         return self.rows or range(1, len(self.texts) + 1)
 
+    @property
+    def positions(self) -> np.ndarray:
+        """The (N,) positions of the texts as hits have them."""
+        return np.arange(len(self.texts))
+
     def examples(self) -> list[str]:
         """Return a few short, different texts, or their longest lines, that are spread over the corpus."""
         texts = (self.texts[row].strip() for row in evenly(len(self.texts), 8 * EXAMPLES))
@@ -269,6 +274,11 @@ class IndexedCorpus(ChosenCorpus):
     def texts(self) -> Sequence[str]:  # type: ignore[override]
         """The sentences, of more than `MAX_READ` an even sample, read at the first use."""
         return self.opened().texts(self._rows)
+
+    @property
+    def positions(self) -> np.ndarray:
+        """Those of the sentences in the index."""
+        return self._rows
 
     def ready(self, columns: Sequence[Column]) -> list[Column]:
         """Return the columns that have an index."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -102,9 +102,18 @@ def opened_by(model: str, family: str | None = None, pooling: str | None = None)
 
 
 def free_name(candidates: Iterable[str], known: Iterable[str]) -> str:
-    """Return the first candidate that is neither empty nor known; there must be one."""
+    """Return the first candidate that is neither empty nor known, without commas, which part names in an address.
+
+    There must be one.
+    """
     used = {"", *known}
-    return next(name for name in candidates if name not in used)
+    return next(name for name in (each.replace(",", "") for each in candidates) if name not in used)
+
+
+def numbered(name: str) -> Iterator[str]:
+    """Yield a name, and the name with numbers from 2."""
+    yield name
+    yield from (f"{name} {number}" for number in count(2))
 
 
 @lru_cache(256)

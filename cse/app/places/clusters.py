@@ -12,6 +12,7 @@ import gradio as gr
 import numpy as np
 import pandas as pd
 
+from cse.analysis.maps import evenly
 from cse.app import html, validation
 from cse.app.corpus.corpora import DEMO_KEY
 from cse.app.events import HIDDEN, LINKS, MAPS, QUICK, SILENT, Linked, Newest, guarded, one_line_errors, refusing
@@ -35,6 +36,7 @@ MAX_ROWS = 200  # of the selection on the page
 VIEWS = ("Groups", "Near-duplicates", "Changes", "Selection")
 NOTHING_SELECTED = html.hint("Draw a lasso on a map, type words, or press a group: the texts are listed here.")
 OPENED = "Open the place to draw the maps."
+UNDRAWN = "The text that was asked for is not among those drawn."
 # Whether an element is seen goes in front of the inputs: what is not seen is computed when it is opened.
 SEEN = "(seen, ...given) => [!!document.querySelector('%s')?.offsetParent, ...given]"
 # Maps of other models or texts are dim from the press on, and not from when the server comes to it.
@@ -74,14 +76,13 @@ class Clusters:
             rest = len(session.columns) - frame["model"].nunique() - len(session.failed) if len(frame) else 0
             left = (time.monotonic() - begun) / done * rest
             status = f"Drawing {rest} more, about {max(1, round(left))} s to go" if rest else ""
-            answer = Answer(
-                asked, frame, session.models, session.failed, session.waiting, session.reading, tuple(session.notes)
-            )
             with one_line_errors():  # a pin has no visible field
                 value = canvas_value(
                     frame, pinned(pin), names, colour, number, bool(session.waiting), words, only, session.corpus.key,
-                    bool(rest),
+                    bool(rest), session.corpus.positions[evenly(len(session.corpus.texts), most)],
                 )  # fmt: skip
+            notes = (*session.notes, *([UNDRAWN] if pin and value.get("pin") == -1 else []))
+            answer = Answer(asked, frame, session.models, session.failed, session.waiting, session.reading, notes)
             # What is half drawn is drawn on when the same models are chosen again.
             yield [value, said(status), page_html(answer), *panels(frame, shown), mark[:1] if rest else mark]
             if rest and request is not None and self.newest.replaced(request, number):
@@ -127,18 +128,19 @@ class Clusters:
         return file_value("selection.csv", "text/csv", csv_text(list(table.columns), table.itertuples(index=False)))
 
     def near(self, seen: bool, placed: tuple[str, ...], nines: float, model: str, *rest: Any) -> list[Any]:
-        """Return the numbers, the groups, the slider, the choice of models, and the texts and model that it was
-        `placed` for; all as they are where not seen. For others the slider begins at the advised place.
+        """Return the numbers, the groups, the slider, the choice of models, the rejected groups, and the texts and
+        model that it was `placed` for; all as they are where not seen. For others the slider begins at the advised
+        place, and no group is rejected.
         """
         if not seen:
-            return [gr.skip()] * 5
+            return [gr.skip()] * 6
         try:
             session, asked, frame = self._near(nines if placed else 0.0, model, *rest)
         except NotYet as error:  # its maps come with its vectors, and ask again
-            return [html.hint(f"{error} The near-duplicates follow."), "", gr.skip(), gr.skip(), ()]
-        mark = frame.attrs["searched_by"]
+            return [html.hint(f"{error} The near-duplicates follow."), "", gr.skip(), gr.skip(), "", ()]
+        mark, (keep, _, *shared) = frame.attrs["searched_by"], rest
         if placed not in ((), mark):
-            session, asked, frame = self._near(0.0, model, *rest)
+            session, asked, frame = self._near(0.0, model, keep, "", *shared)
         groups = html.hint("No near-duplicates at this strictness; move the slider towards loose.")
         if len(frame):
             groups = html.drawn("duplicates", "duplicates", **asked.view(frame))
@@ -146,7 +148,8 @@ class Clusters:
         # An answer that is late leaves what a visitor has moved or chosen since.
         begun = {"value": frame.attrs["model"]} if placed != mark else {}
         slider = frame.attrs["advised"] if placed != mark else gr.skip()
-        return [html.verdict(asked.says(frame)), groups, slider, gr.update(choices=names, **begun), mark]
+        none = "" if placed not in ((), mark) else gr.skip()
+        return [html.verdict(asked.says(frame)), groups, slider, gr.update(choices=names, **begun), none, mark]
 
     def count(self, *values: Any) -> str:
         """Return the numbers after a group was kept or rejected."""
@@ -271,7 +274,8 @@ def near_part(place: Clusters, looked: Sequence[Any], shared: dict[str, Any]) ->
     fields = {
         "The strictness": nines, "The model": model, "The text to keep": keep, "The rejected groups": rejected, **shared
     }  # fmt: skip
-    run = refusing(place.near, {"Seen": seen, "Placed": placed, **fields}, [numbers, listed, nines, model, placed])
+    outputs = [numbers, listed, nines, model, rejected, placed]
+    run = refusing(place.near, {"Seen": seen, "Placed": placed, **fields}, outputs)
     lane: dict[str, Any] = {"trigger_mode": "always_last", "show_progress_on": numbers, **HIDDEN, **LINKS}
     triggers = [*(field.change for field in looked), nines.change, model.input, keep.input]
     gr.on(triggers, *run, js=SEEN % "#strictness", **lane)
@@ -309,8 +313,8 @@ def pinned(pin: Any) -> int | None:
     """Parse the pinned text, a number or digits: its position in the corpus; None for none. Raises FieldError."""
     if pin is None or pin == "":
         return None
-    number = int(pin) if isinstance(pin, str) and pin.isdecimal() and len(pin) < 7 else pin
-    return validation.whole(number, "The pinned sentence", 0, 10**6)
+    number = int(pin) if isinstance(pin, str) and pin.isdecimal() and len(pin) < 12 else pin
+    return validation.whole(number, "The pinned sentence", 0, 10**11)
 
 
 def selected_rows(value: Any, count: int) -> list[int]:
@@ -360,12 +364,14 @@ def canvas_value(
     only: str = "",
     corpus: str = DEMO_KEY,
     drawing: bool = False,
+    positions: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """Return the value of the maps' component, whose scripts treat texts and names as plain text, never as HTML.
 
     `shown` are the models of the maps, also of those that are not drawn yet, by default a pair; `pin` is the text to
     pin at first, and `words` and `only`, the title of an entry, filter the texts. Without a map it says whether one
-    `waits` for vectors. `corpus` is the key of that of the maps; it is still `drawing` others of them.
+    `waits` for vectors. `corpus` is the key of that of the maps; it is still `drawing` others of them. `positions` are
+    those of the points in the corpus, as the pin has them, by default 0, 1, 2, ….
     """
     if frame.empty:
         hint = "The models are reading your texts; their maps follow." if waits else "No map; the lines below say why."
@@ -373,22 +379,23 @@ def canvas_value(
     models = by_models(frame)
     one = next(iter(models.values()))
     longest = max(MIN_SHOWN, MAX_CHARACTERS // len(one))
+    positions = np.arange(len(one)) if positions is None else positions
     return {
         "texts": [text if len(text) <= longest else f"{text[:longest]}…" for text in one["text"]],
-        "rows": one["row"].tolist(),
+        "rows": one["row"].tolist(), "positions": positions.tolist(),
         "columns": [{**colouring.drawn(), "of": packed(colouring.of, "<u1")} for colouring in colourings_of(frame)],
         "groups": by_group(frame).drawn(), "disagreement": by_disagreement(near_of(one).shape[1]).drawn(),
         "maps": [
             {
                 "name": name, "title": title(name), "colour": colour_of(name),
                 "xy": packed((np.clip(rows[["x", "y"]].to_numpy(), 0, 1) * STEPS).round(), "<u2"),
-                "near": packed(near_of(rows), "<u2"), "of": packed(rows["group"].to_numpy() - 1, "<u1"),
+                "near": packed(near_of(rows), "<u2"), "of": packed(rows["group"].to_numpy() - 1, "<u2"),
             }
             for name, rows in models.items()
         ],
         "shown": list(shown) or [name for name in pair_of(list(models)) if name], "picked": bool(shown),
         "colour": colour, "words": words, "only": only, "corpus": corpus, "drawing": drawing,
-        "pin": -1 if pin is None or pin >= len(one) else pin, "request": request,
+        "pin": next(iter(np.flatnonzero(positions == pin).tolist()), -1), "request": request,
     }  # fmt: skip
 
 

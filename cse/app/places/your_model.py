@@ -16,7 +16,7 @@ from cse.app import html
 from cse.app.corpus.corpora import FIELD
 from cse.app.events import CHANGES, HIDDEN, QUICK, SILENT, Linked, Run, one_line_errors, refusing
 from cse.app.html import heading, result
-from cse.app.models.models import opened_by
+from cse.app.models.models import error_line, opened_by
 from cse.app.models.naming import BEFORE, POOLED, choices, title
 from cse.app.places.votes import votes_part
 from cse.app.results import adaptation
@@ -65,11 +65,12 @@ def reading_html(state: AppState, name: Any) -> str:
     known = [*state.admission.offered(), *(column.name for column in state.models.columns)]
     if name not in known:
         return html.hint(f"{str(name)[:60]} is opened, and its reading found, when you press a button.")
+    model = ""
     try:
         model, pooling = start_of(state, name)
         reference = resolve(model, pooling, lenient=True)
     except (ValueError, OSError) as error:
-        return html.hint(str(error))
+        return html.hint(error_line(error, model, str(name)))
     read = reference.recorded.pooling if reference.recorded else reference.pooling
     how = {"mean": "by the mean of its tokens", "cls": "at its first token"}.get(read or "", "as it was trained")
     trained = reference.kind.value in ("backbone", "sentence-transformers")
@@ -182,7 +183,7 @@ class Trainer:
         if now == known:
             return self.unchanged
         points, dial, spec = dial_of(training)
-        names = [made.name for made, _ in self._trainings.models(key)]
+        names = [made.name for made, request in self._trainings.models(key) if request]  # the others were brought
         name, slider = names[0] if names else "", gr.update(visible=False)
         if spec:
             ends = points["dial"].min(), points["dial"].max()
@@ -223,7 +224,7 @@ class Trainer:
         before = next((name for name in (*starts, f"{newest}{BEFORE}") if name in known), next(iter(known)))
         chosen, request = [*models, *better], current_request()
         if mark == () and request is not None:
-            columns = [column.name for column in self._state.models.columns]
+            columns = [name for _, name in model_choices(self._state.models.columns)]
             named = str(request.query_params.get("models", "")).split(",")
             chosen = named if all(name in columns for name in named) else chosen
         return [

@@ -55,6 +55,8 @@ class Groups(Result):
         """
         from cse.analysis.topics import majority
 
+        if drawn.empty:  # no model has answered
+            return drawn
         models, lines = by_models(drawn), []
         for name, rows in models.items():
             if self.model not in ("", name):

@@ -16,7 +16,7 @@ from cse.app.models.models import fingerprint_of
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, by_models, further_columns, listed, moved_by_training, percent, plain, whole, wide
 from cse.app.results.colourings import HOLLOW, Colouring, by_disagreement, by_group, colourings
-from cse.app.validation import FieldError, one_of
+from cse.app.validation import FieldError, counted, one_of
 from cse.methods.settings import MAX_SEED
 from cse.models.fitted_texts import fitted_count, fitted_note
 
@@ -54,7 +54,7 @@ class ModelMap(NamedTuple):
     lost: np.ndarray
     trustworthiness: float | None
     continuity: float | None
-    same_topic: float | None
+    same_topic: float | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Map(Result):
         known = session.state.frames.get(self.cache_key(session))
         if known is not None:
             frame, session.models, notes = known[0], dict(known[1]), known[2]
-            session.notes.extend(notes)
+            session.notes[:] = dict.fromkeys([*session.notes, *notes])
             yield frame
             return
         points = evenly(len(session.corpus.texts), self.most)
@@ -136,7 +136,8 @@ class Map(Result):
                 if not drawn:
                     first, named_by = model, (vectors, word_encoder(session, column, vectors.shape[1]))
                 reference = next(iter(drawn.values()))[0].xy if drawn else None
-                made = one_map(session, (model, first, digest, self.seed), vectors, sentences, labels, reference)
+                made = one_map(session, (model, first, digest, self.seed), vectors, sentences, reference)
+                made = made._replace(same_topic=label_neighbours(session, (model, digest), vectors, labels))
                 groups = groups_of(session, (model, digest, self.groups), vectors, sentences, self.groups)
                 drawn[column.name] = made, *groups, group_names(texts["text"].tolist(), groups[0], WORDS, *named_by)
                 frame, said = table(texts, drawn)
@@ -160,7 +161,7 @@ class Map(Result):
         first, one = next(iter(maps.items()))
         digest = texts_digest(one["text"])
         for name, rows in maps.items():
-            scores = (plain(rows[score].iloc[0]) for score in SCORES)
+            scores = (plain(rows[score].iloc[0]) for score in SCORES[:2])
             xy, near = rows[["x", "y"]].to_numpy(np.float64) - 0.5, near_of(rows).astype(np.int32)
             made = ModelMap(xy, near, rows["lost"].to_numpy(np.float32), *scores)
             session.state.maps.put((opened[name], opened[first], digest, self.seed), made)
@@ -214,7 +215,8 @@ class Map(Result):
     def facts(self, frame: pd.DataFrame) -> list[str]:
         chosen, by_what = "", ", ".join(filter(None, [self.sought and f"“{self.sought[:60]}”", self.entry]))
         if self.points:
-            chosen = f"; the {len(self.points):,} selected texts{f' ({by_what})' if by_what else ''} are dark"
+            texts = f"{counted(len(self.points), 'selected text')}{f' ({by_what})' if by_what else ''}"
+            chosen = f"; the {texts} {'are' if len(self.points) > 1 else 'is'} dark"
         shown, by = self.shown(frame), self.colour.strip() or "group"
         if by == "Disagreement":
             by = f"how many of a text's nearest texts {listed(shown[:2])} do not share"
@@ -270,17 +272,17 @@ def one_map(
     key: tuple[Any, ...],
     vectors: np.ndarray,
     texts: Sequence[str],
-    labels: Sequence[str] | None,
     reference: np.ndarray | None,
 ) -> ModelMap:
     """Return the map of vectors (N, d) of texts, aligned to the `reference` (N, 2); it is kept under the key.
+
+    It has no label neighbours, as the same texts may have other labels.
 
     Copies of a text are no neighbours of each other, and one of a text's neighbours at most: which one is near is
     chance, and two models that agree would seem to differ.
     """
     from cse.analysis.maps import LOST_DEPTH, NEIGHBOURS, continuity, lost, place, trustworthiness
     from cse.analysis.maps import MIN_POINTS as MIN_SCORED
-    from cse.evaluation.clustering import neighbour_values
     from cse.evaluation.metrics import numbered
     from cse.vectors import nearest_others
 
@@ -293,15 +295,31 @@ def one_map(
         near = nearest_others(np.asarray(vectors[rows], np.float32), LOST_DEPTH)
         missed = lost(near[:, : (len(rows) - 1) // 2], xy[rows]).astype(np.float32)[text_of]
         shown = rows[near[:, :NEIGHBOURS]].astype(np.int32)[text_of]
-        scores: list[float | None] = [None, None, None]
-        if count >= MIN_SCORED:
-            labelled = [row for row, label in enumerate(labels or ()) if label]
-            gold = np.unique([labels[row] for row in labelled], return_inverse=True)[1] if labels else np.zeros(0)
-            same = float(neighbour_values(vectors[labelled], gold).mean()) if len(labelled) > 1 else None
-            scores = [trustworthiness(vectors, xy), continuity(vectors, xy), same]
+        scored = count >= MIN_SCORED
+        scores = (trustworthiness(vectors, xy), continuity(vectors, xy)) if scored else (None, None)
         known = ModelMap(xy, shown, missed, *scores)
         session.state.maps.put(key, known)
     return known
+
+
+def label_neighbours(
+    session: Session, key: Hashable, vectors: np.ndarray, labels: Sequence[str] | None
+) -> float | None:
+    """Return the share of neighbours of the same label, kept under the key and the labels; None if it is undefined."""
+    from cse.analysis.maps import MIN_POINTS as MIN_SCORED
+    from cse.analysis.votes import texts_digest
+    from cse.evaluation.clustering import neighbour_values
+
+    if labels is None or len(labels) < MIN_SCORED:
+        return None
+    mark = key, texts_digest(labels)
+    known = session.state.maps.get(mark)
+    if known is None:
+        labelled = [row for row, label in enumerate(labels) if label]
+        gold = np.unique([labels[row] for row in labelled], return_inverse=True)[1]
+        known = [float(neighbour_values(vectors[labelled], gold).mean()) if len(labelled) > 1 else None]
+        session.state.maps.put(mark, known)
+    return known[0]
 
 
 def groups_of(

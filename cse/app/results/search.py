@@ -68,7 +68,7 @@ class Search(Result):
         """
         from cse.analysis.calibration import cosine_at, percentiles
 
-        corpus = session.corpus
+        corpus, met = session.corpus, None
         if self.where:
             try:
                 met = corpus.rows_where(self.where, lambda line: session.notes.append(f"{line[:1].upper()}{line[1:]}."))
@@ -103,9 +103,9 @@ class Search(Result):
             return pd.DataFrame()
         hits = stacked(answers)
         hits = hits[hits["position"].isin(hits.loc[hits["found"], "position"])].reset_index(drop=True)
-        if hits.empty and self.where:
+        if met is not None and not len(met):
             session.notes.insert(0, "No row meets the condition.")
-        elif hits.empty:
+        elif hits.empty and self.threshold:
             session.notes.append("No text reaches the minimum percentile; lower it.")
         return hits
 

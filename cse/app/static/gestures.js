@@ -75,7 +75,7 @@ function tell() {
 }
 
 cse.looks = () => [
-  state.pinned < 0 ? '' : String(state.pinned), state.picked ? state.shown.slice(0, state.count).join(',') : '',
+  state.pinned < 0 ? '' : String(props.value.positions[state.pinned]), state.picked ? state.shown.slice(0, state.count).join(',') : '',
   state.by, typed(), only(),
 ];
 
@@ -99,12 +99,17 @@ function pin(index) {
 function showPinned() {
   const box = document.querySelector('#pinned .cse-pinned');
   if (!box) return;
+  const focused = box.contains(document.activeElement);
   box.replaceChildren();
   box.toggleAttribute('data-open', state.pinned >= 0);
-  if (state.pinned < 0) return;
+  if (state.pinned < 0) {
+    if (focused) panes[0]?.canvas.focus();
+    return;
+  }
   const head = add(box, 'div', 'cse-detail-head'), beyond = 6;
   add(head, 'h3', '', `Pinned (row ${props.value.rows[state.pinned]})`);
-  addButton(head, 'cse-tool', 'Unpin', () => pin(-1));
+  const unpin = addButton(head, 'cse-tool', 'Unpin', () => pin(-1));
+  if (focused) unpin.focus();
   addText(add(box, 'div', 'cse-quote', '', {dir: 'auto'}), text(state.pinned));
   add(box, 'h4', '', 'Nearest texts, with their rank in each model');
   const list = add(box, 'ul', 'cse-texts'), lists = models.map(map => map.near(state.pinned));

@@ -62,7 +62,7 @@ function addText(parent, content) {
 function read(map) {
   const near = words(map.near), width = near.length / count();
   return {
-    name: map.name, title: map.title, colour: map.colour, of: bytes(map.of),
+    name: map.name, title: map.title, colour: map.colour, of: words(map.of),
     points: Float32Array.from(words(map.xy), step => step / 65535),
     near: index => [...near.subarray(index * width, (index + 1) * width)],
   };

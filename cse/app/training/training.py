@@ -174,7 +174,7 @@ def outcome_of(request: TrainingRequest, folder: Path) -> Outcome:
     if request.method == ADAPT:
         report = read_json(output / REPORT)
         result = [] if report["decision"] == START else [Made(request.name, output)]
-        judged = [Made(f"{request.name}, {TO_JUDGE}", output / CANDIDATE)] if report["candidate"] else []
+        judged = [Made(f"{request.name} ({TO_JUDGE})", output / CANDIDATE)] if report["candidate"] else []
         return Outcome(report["verdict"], [*result, *judged], report)
     run = read_run(output, MODEL)
     return Outcome(conclusion(run.dev), [Made(request.name, run.path)])

@@ -9,11 +9,13 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from pathlib import Path, PurePosixPath
 from threading import RLock
 from typing import Any
 
+from cse.app.models.models import free_name, numbered
 from cse.app.models.recent import Bounds, Recent, current_client
 from cse.app.training.request import CLOSED, MAX_NAME, OPTION, Made, Rules, TrainingRequest
 from cse.app.training.training import Training
@@ -76,7 +78,9 @@ class Trainings:
         return next(iter(self.of(key)), None)
 
     def begin(self, key: Any, request: TrainingRequest) -> Training:
-        """Start a training. Raises ValueError for an invalid key, while another one runs, and without room on the disk.
+        """Start a training, whose model gets a name that no other of the key has.
+
+        Raises ValueError for an invalid key, while another one runs, and without room on the disk.
 
         Beyond the bounds the visitor's oldest training is deleted, and then the oldest of who has most.
         """
@@ -87,6 +91,9 @@ class Trainings:
                     if entry.value.running:
                         whose = "Your training" if owner == key else "The training of another visitor"
                         raise ValueError(f"{whose} is running, and this server runs one at a time; wait or stop yours.")
+            taken = {training.request.name for training in self.of(key) if training.outcome}
+            taken |= {made.name for made, _ in self.models(key)}
+            request = replace(request, name=free_name(numbered(request.name), taken))
             folder = self._fresh()
             try:
                 with named_errors(Path("The texts"), "server"):
