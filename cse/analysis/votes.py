@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cse.errors import ArtefactError, command_line
-from cse.files.writing import digest, write_json
+from cse.files.writing import digest, digest_of, write_json
 from cse.vectors import COSINES_AT_ONCE, nearest_others, unit_rows
 
 SIGNIFICANCE_LEVEL = 0.05
@@ -336,7 +336,7 @@ class Judgement:
 
 def texts_digest(texts: Iterable[str]) -> str:
     """Return 12 hex digits of sha256 over texts in their order."""
-    return digest(*(f"{text}\0" for text in texts))
+    return digest_of(f"{text}\0" for text in texts)
 
 
 def continued(fresh: Judgement, overwrite: bool = False) -> Judgement:

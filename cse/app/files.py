@@ -18,6 +18,7 @@ from cse.app import validation
 from cse.app.charts import LOOK, PIXELS, entry_width
 from cse.app.events import HIDDEN, QUICK
 from cse.app.html import alert, file_stem, file_value, printed, saved_file
+from cse.app.models.models import UNNAMED
 from cse.app.models.naming import title
 from cse.app.result import Result, equal_starts, plain, records
 from cse.app.show import NO_ANSWER, Answer, Shown, ask, lane_of
@@ -213,6 +214,8 @@ def python_code(answer: Answer, address: str) -> str:
             "The code sends your texts without the other columns, which the condition reads; take the condition away, "
             f"or search your file by: {command_line('search')}"
         )
+    if UNNAMED in answer.added:
+        raise ValueError("The code cannot open a model that only your page has; leave it out, or take CSV or JSON.")
     values = {name: repr(value) for name, value in inputs.items() if name != "key"}
     values |= {"key": "key"} if answer.own else {}
     sent = "".join(f"    {name}={value},\n" for name, value in values.items())

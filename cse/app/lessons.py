@@ -228,10 +228,11 @@ def answered(state: AppState, lesson: Any, number: Any, guess: Any = SKIPPED) ->
 
 
 def values_of(step: Step) -> dict[str, str]:
-    """Return the tab, the fields and the models of a step as the address has them."""
+    """Return the tab, the fields and the models of a step as the address has them, so that none keeps what it had."""
     kind = KINDS[step.result]
     asks = kind.asks()
-    values = {asks[name].link or name: str(value) for name, value in step.inputs.items()}
+    inputs = {**kind().inputs(), **step.inputs}
+    values = {asks[name].link or name: str(value) for name, value in inputs.items()}
     corpus = {"corpus": DEMO_KEY} if kind.reads_corpus else {}
     return {"tab": step.place, **values, **corpus, "models": ",".join(step.models)}
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +16,7 @@ from cse.app import validation
 from cse.app.corpus.corpora import DEMO_KEY, FIELD, OWN_KEY, ChosenCorpus, Demo, IndexedCorpus, indexed_corpora
 from cse.app.corpus.own import BLOCK, GONE, KEPT, OwnCorpora, OwnCorpus
 from cse.app.models.models import (
+    UNNAMED,
     Column,
     Failure,
     Models,
@@ -45,7 +47,7 @@ MAX_MAPS = Bounds(64, 32 * 2**20)  # of a model each; so for groups
 MAX_NEAR = Bounds(16, 32 * 2**20)  # 1.3 MB each for 50,000 texts
 MAX_FRAMES, ROW_BYTES = Bounds(16, 32 * 2**20), 300  # tables of maps; bytes of a row, whose texts are the corpus's
 MAX_BALLOTS = Bounds(64, own=8, seconds=KEPT)
-MAX_ASKED = 120  # questions of a ballot
+MAX_ASKED, MANY_ANSWERS = 120, 1000  # questions of a ballot; more than it can have answers
 MAX_SHOWN = 300  # characters kept of a text: a ballot takes at most 400 kB
 NONE_YET = "Your texts"
 LEAST_PAIRED = 20  # different texts; fewer have too few random pairs
@@ -58,7 +60,7 @@ class Ballot:
     """Blind questions on two models with the votes so far; `texts` are those of the questions and lists, by row.
 
     `differing` is the share of the compared texts whose neighbours differ; `ended` is true if the visitor asked for the
-    verdict before the last vote.
+    verdict before the last vote. `corpus` is the key of that of the texts, and `number` tells one ballot from another.
     """
 
     judgement: Judgement
@@ -66,6 +68,13 @@ class Ballot:
     texts: Mapping[int, str]
     differing: float
     ended: bool = False
+    corpus: str = DEMO_KEY
+    number: int = field(default_factory=partial(next, count(1)))
+
+    @property
+    def mark(self) -> int:
+        """What tells the next question from any other of any ballot."""
+        return self.number * MANY_ANSWERS + len(self.judgement.answers)
 
     @property
     def question(self) -> Question | None:
@@ -134,10 +143,15 @@ def admit_model(state: AppState, name: Any, key: str = "", archive: str | None =
     else:
         trainings = state.trainings
         made = trainings.unpack(key, Path(archive)) if archive else trainings.local_model(requested)
-        model, heading, requested, names = str(made.folder), made.name, made.name, numbered(made.name)
-    column = put_column(state, model, requested, names, pooling)
-    if column is None:
-        raise ValueError(f"{title(heading)} is on your page already.")
+        model, heading, requested, names = str(made.folder), made.name, UNNAMED, numbered(made.name)
+    column = None
+    try:
+        column = put_column(state, model, requested, names, pooling)
+        if column is None:
+            raise ValueError(f"{title(heading)} is on your page already.")
+    finally:
+        if archive and column is None:
+            trainings.discard(made)
     return column
 
 
@@ -159,19 +173,25 @@ def put_column(
     return column
 
 
-def attach(state: AppState, key: str) -> list[str]:
-    """Add the models of a visitor's key that are not on the page, and return their names, each with its start's."""
-    names: list[str] = []
+def attach(state: AppState, key: str) -> tuple[list[str], list[str]]:
+    """Add the models of a visitor's key that are not on the page; return their names and their starts', and why others
+    were not added.
+    """
+    names, refused = list[str](), list[str]()
     for made, request in state.trainings.models(key):
-        column = put_column(state, str(made.folder), made.name, numbered(made.name))
-        if column is None:
-            continue
-        start = f"{column.name}{BEFORE}"
-        started = before(column) is not None
-        if request and not started:
-            started = put_column(state, request.start, start, [start], request.pooling) is not None
-        names += [column.name, start] if started else [column.name]
-    return names
+        try:
+            column = put_column(state, str(made.folder), UNNAMED, numbered(made.name))
+            if column is None:
+                continue
+            names.append(column.name)
+            start = f"{column.name}{BEFORE}"
+            started = before(column) is not None
+            if request and not started:
+                started = put_column(state, request.start, UNNAMED, [start], request.pooling) is not None
+            names += [start] * started
+        except ValueError as error:
+            refused.append(str(error))
+    return names, list(dict.fromkeys(refused))
 
 
 def chosen_corpus(state: AppState, corpus: str, key: str | None) -> ChosenCorpus:
@@ -289,7 +309,9 @@ class Session:
     @property
     def added(self) -> tuple[str, ...]:
         """The names by which the visitor added the models that answered."""
-        return tuple(column.added for column in self.columns if column.added and column.name in self.models)
+        return tuple(dict.fromkeys(
+            column.added for column in self.columns if column.added and column.name in self.models
+        ))  # fmt: skip
 
 
 def open_session(

@@ -264,7 +264,12 @@ def uploaded(state: AppState, path: str | None, models: list[str], key: str) -> 
 def put_aside(state: AppState, key: str) -> tuple[Any, ...]:
     """Remove the texts of a key, and its votes, which hold some; return updates of the choice and of what undoes it."""
     ballot = state.ballots.get(key)
-    own = state.own_corpora.set_aside(key, lambda: state.ballots.pop(key) if state.ballots.get(key) is ballot else None)
+
+    def forget() -> None:
+        if ballot is not None and ballot.corpus == OWN_KEY and state.ballots.get(key) is ballot:
+            state.ballots.pop(key)
+
+    own = state.own_corpora.set_aside(key, forget)
     said = "" if own is None else html.hint(f"{own.label} is removed; Undo brings it back for {UNDO} seconds.")
     chosen = gr.update(choices=choices_of(state), value=DEMO_KEY)
     return chosen, said, *undoing(own), "", None, *NO_FILE
@@ -319,24 +324,24 @@ def models_form(state: AppState, key: gr.Textbox) -> gr.CheckboxGroup:
             )  # fmt: skip
             file = gr.File(label="Or a .zip of it", file_types=[".zip"], scale=2, min_width=200, height=150)
             add = gr.Button("Add it", scale=0, min_width=100, elem_classes="cse-submit")
-            drop = gr.Button("Remove mine", scale=0, min_width=150, elem_classes="cse-submit", visible=False)
+            drop = gr.Button("Remove mine", scale=0, min_width=150, elem_classes="cse-submit")
         status = gr.HTML(html.hint(adding), apply_default_css=False, elem_id="added")
 
     def put(name: Any, path: str | None, key: str, chosen: list[str]) -> tuple[Any, ...]:
         try:
             column = admit_model(state, name, key, path)
         except (ValueError, OSError) as error:
-            return gr.skip(), html.alert(str(error)), gr.skip(), None
+            return gr.skip(), html.alert(str(error)), None
         update = gr.update(choices=model_choices(state.models.columns), value=[*chosen, column.name])
         said = html.hint(f"{title(column.name)} is in every place. {ADDING}")
-        return update, said, gr.update(visible=True), None
+        return update, said, None
 
     def take(chosen: list[str]) -> tuple[Any, ...]:
         state.models.remove_added()
         offered = model_choices(state.models.own)
         kept = [name for _, name in offered if name in chosen]
-        return gr.update(choices=offered, value=kept), html.hint(adding), gr.update(visible=False)
+        return gr.update(choices=offered, value=kept), html.hint(adding)
 
-    add.click(guarded(put), [name, file, key, chosen], [chosen, status, drop, file], **PRIVATE)
-    drop.click(guarded(take), chosen, [chosen, status, drop], **PRIVATE)
+    add.click(guarded(put), [name, file, key, chosen], [chosen, status, file], **PRIVATE)
+    drop.click(guarded(take), chosen, [chosen, status], **PRIVATE)
     return chosen

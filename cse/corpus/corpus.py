@@ -195,7 +195,9 @@ class Corpus:
     def take(self, rows: Sequence[int] | np.ndarray) -> Corpus:
         """Return the corpus of some texts, by their positions among `texts`."""
         positions = self.positions[np.asarray(rows, np.int64)]
-        return replace(self, table=self.table.take(pa.array(positions)), numbers=self.numbers[positions])
+        first, last = (int(positions.min()), int(positions.max())) if len(positions) else (0, 0)
+        part = self.table.slice(first, last - first + 1)  # else Arrow reads the whole of a mapped table
+        return replace(self, table=part.take(pa.array(positions - first)), numbers=self.numbers[positions])
 
     def blocks(self, size: int) -> Iterator[Corpus]:
         """Yield the texts in their order, `size` at a time, as corpora of rows with a text."""
@@ -509,7 +511,7 @@ def _of_frame(frame: Any) -> pa.Table:
         try:
             column = pa.array(cells, from_pandas=True)
             entries.append(pa.field(str(name), column.type))
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
             column = pa.array([as_json(value) for value in cells], pa.large_string())
             entries.append(pa.field(str(name), column.type, metadata=JSON_MARK))
         columns.append(column)

@@ -577,12 +577,15 @@ def plain_errors(name: str) -> Iterator[None]:
     """Turn any failure of a library that reads a source into one line that names the source."""
     try:
         yield
-    except (OSError, ValueError, KeyError, NotImplementedError, RuntimeError, *DAMAGED) as error:
+    except (OSError, ValueError, KeyError, TypeError, SyntaxError, RuntimeError, *DAMAGED) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
         own = isinstance(error, ValueError) and not isinstance(error, pa.ArrowInvalid) and reason.startswith(name)
         if own or (isinstance(error, OSError) and (error.filename or reason.startswith(name))):
             raise
-        raise ValueError(f"cannot read {name!r} ({reason}); give a file ({', '.join(SUFFIXES)}) or a hub id") from error
+        cure = f"give a file ({', '.join(SUFFIXES)}) or a hub id"
+        if name.endswith((".xlsx", ".xlsm")):
+            cure = "open it in a spreadsheet, and save it again"
+        raise ValueError(f"cannot read {name!r} ({reason}); {cure}") from error
 
 
 READERS: dict[str, Callable[[Path, Options, Coding], Source]] = {

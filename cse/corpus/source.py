@@ -103,8 +103,12 @@ def _dict_batches(rows: Iterator[dict[str, Any]]) -> Iterator[Batch]:
 
 def _cells_of(values: list[Any]) -> tuple[pa.Array, dict[bytes, bytes] | None]:
     """Return a column's cells: texts as they are, or all values as JSON, with the mark that says so."""
-    with suppress(pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array(values, pa.large_string()), None
+    try:
+        with suppress(pa.ArrowInvalid, pa.ArrowTypeError):
+            return pa.array(values, pa.large_string()), None
+    except UnicodeEncodeError as error:
+        reason = f"a cell holds half of a surrogate pair: {error.object!r:.60}; decode it again, or remove it"
+        raise ValueError(reason) from error
     if all(type(value) is int for value in values):  # as JSON, but at once
         with suppress(pa.ArrowInvalid, OverflowError):
             return pa.array(values, pa.int64()).cast(pa.large_string()), JSON_MARK

@@ -336,7 +336,7 @@ def _roles_by_name(sample: _Sample) -> tuple[str, str, str | None, str | None] |
         if negative and further:  # negative_1, negative_2; or a score, by which some are no pairs
             raise sample.ask(f"`{further[0]}` would not be read: beside pairs only `{negative}` is.", ASK_PAIRS)
         if negative or not others:
-            return *pair, None, None
+            return *pair, names.get(negative or ""), None  # the first rows may have none
         raise sample.ask("which column holds the labels of its pairs?", ASK_PAIRS)
     return None
 

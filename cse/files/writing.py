@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -259,7 +259,15 @@ def is_utf_8(text: str) -> bool:
 
 def digest(*parts: str) -> str:
     """Return 12 hex digits of sha256 over concatenated texts."""
-    return hashlib.sha256("".join(parts).encode()).hexdigest()[:DIGITS]
+    return digest_of(parts)
+
+
+def digest_of(parts: Iterable[str]) -> str:
+    """Return the `digest` of texts that are read one after another."""
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(part.encode())
+    return sha.hexdigest()[:DIGITS]
 
 
 def file_digest(path: Path) -> str:

@@ -128,6 +128,8 @@ def train(
         loop = TrainingLoop.start(encoder, run, partial_folder(output), accelerator)
         if resume:
             loop.restore(report)
+        if (begun := loop.state.setdefault("storage", storage.value)) != storage.value:
+            raise ValueError(f"{loop.work}: begun with storage {begun}, not {storage.value}; repeat that one")
         if run.selects and "start" not in loop.state["dev"]:
             loop.state["dev"] = {"start": loop.score(0)}
         loop.run_steps(Path(output), storage, report)

@@ -28,7 +28,8 @@ class TrainingState(TypedDict):
     """A saved state without its tensors: steps done, recipe, seconds of training, dev scores.
 
     `log` is the digest of the training log so far, which the first versions did not record. With held-out texts
-    `held_out` is their score before the first step, and `stopped` why the run ended early.
+    `held_out` is their score before the first step, and `stopped` why the run ended early. `storage` is that of
+    the best checkpoint.
     """
 
     step: int
@@ -38,6 +39,7 @@ class TrainingState(TypedDict):
     log: NotRequired[str]
     held_out: NotRequired[dict[str, float]]
     stopped: NotRequired[str]
+    storage: NotRequired[str]
 
 
 @dataclass(frozen=True)

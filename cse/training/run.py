@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from cse.encoder.backbone import has_dropout, load_backbone
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import check_grades, correlation, pair_cosines
 from cse.files.remote import shown
-from cse.files.writing import digest
+from cse.files.writing import digest_of
 from cse.methods.method import JOINED, TRAINED_POOLINGS, Method, Pooling, When
 from cse.methods.presets import backbone_key, preset
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, TrainConfig, to_json
@@ -171,7 +172,8 @@ class Run:
 def texts_digest(examples: Examples, dev: Sequence[Pair] | None = None) -> str:
     """Return the digest of examples and dev pairs."""
     starts = range(0, len(examples), EXAMPLES_PER_READ)
-    return digest(*(json.dumps(examples[at : at + EXAMPLES_PER_READ]) for at in starts), json.dumps(dev))
+    blocks = (examples[at : at + EXAMPLES_PER_READ] for at in starts)
+    return digest_of(json.dumps(block) for block in chain(blocks, [dev]))
 
 
 def dev_score(encoder: TorchEncoder, run: Run, step: int) -> float:

@@ -165,6 +165,10 @@ def test_the_owner_may_add_a_folder_by_its_path_and_others_an_archive_where_they
     with asking("b"):
         assert admit_model(guests, "", key, str(archive)).name == "sent"
         assert not archive.exists()
+        shutil.copytree(folder, tmp_path / "damaged")
+        (tmp_path / "damaged" / "model.safetensors").write_bytes(b"cut off")
+        with pytest.raises(ValueError, match="was not added"):
+            admit_model(guests, "", key, shutil.make_archive(str(tmp_path / "bad"), "zip", tmp_path / "damaged"))
         assert [made.name for made, request in guests.trainings.models(key) if request is None] == ["sent"]
     with asking("c"), pytest.raises(ValueError, match="Models are taken from the owner"):
         admit_model(state, "", key, str(tmp_path / "none.zip"))

@@ -111,6 +111,7 @@ def test_an_address_holds_the_lesson_and_fills_the_step() -> None:
     assert whole({"lesson": "mask", "step": "2"}) == long
     assert dict(parse_qsl(address(LESSONS["vector"], 5)[1:]))["corpus"] == "demo"
     assert dict(parse_qsl(address(LESSONS["vector"], 5)[1:]))["models"] == ",".join(BUNDLED_NAMES)
+    assert whole({"lesson": "vector", "step": "5"})["where"] == ""  # no condition of the visitor's stays
     assert whole({"lesson": "negation", "step": "99"}) == {**whole({"lesson": "negation"}), "step": "99"}
     for other in ({}, {"lesson": "<b>"}, {"q": "cats"}, {"lesson": "mask", "step": "2", "tab": "search", "q": "x"}):
         assert whole(other) == other

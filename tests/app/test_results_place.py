@@ -344,12 +344,13 @@ def test_the_labels_score_the_models_as_the_library_does_and_a_text_without_one_
 def test_models_are_told_apart_by_the_interval_of_their_difference_on_the_same_texts() -> None:
     scores = {"neighbours": [80.0, 79.0, 70.0], "low": [75.0, 74.0, 65.0], "high": [85.0, 84.0, 76.0],
               "lead_low": [0.0, 0.4, 5.0], "lead_high": [0.0, 1.6, 15.0]}  # fmt: skip
-    rest = {"purity": 1.0, "nmi": 1.0, "ndcg@10": 1.0, "texts": 240, "labels": 6}
+    rest = {"purity": 1.0, "nmi": 1.0, "ndcg@10": 1.0, "texts": 240, "labels": 6, "fitted": 0}
     clear = pd.DataFrame({"model": ["simcse", "promptbert", "conpvp"], **scores}).assign(**rest)
     assert Labels().says(clear) == (
         "SimCSE has most neighbours of the same label, 80.0 %, significantly. "
         "On 240 texts that nothing was fitted on, with 6 labels."
     )
+    assert "On 240 texts, with 6 labels." in Labels().says(clear.assign(fitted=[0, 9, 0]))
     assert Labels().sheet(clear)[HELD_OUT].tolist() == ["**80.0**", "79.0", "70.0"]
     level = clear.assign(lead_low=[0.0, -0.2, 5.0])
     assert "80.0 %; PromptBERT does not differ significantly. On 240" in Labels().says(level)

@@ -31,7 +31,7 @@ from cse.app.results.scores import Labels
 from cse.app.show import answer
 from cse.app.state import AppState, Ballot, Session, attach, open_session, open_state
 from cse.app.training import training as module
-from cse.app.training.request import OWN, checked
+from cse.app.training.request import OWN, Made, checked
 from cse.app.training.trainings import Trainings
 from cse.app.validation import FieldError
 
@@ -180,16 +180,22 @@ def test_label_neighbours_of_results_are_those_of_the_report(adapted):
     assert found.frame["texts"].item() == training.outcome.report["held_out"]
 
 
-def test_a_trained_model_is_added_to_its_visitors_page_beside_its_start_once(adapted):
+def test_a_trained_model_is_added_to_its_visitors_page_beside_its_start_once(adapted, tmp_path, monkeypatch):
     state, training, _ = adapted
     token = LocalContext.request.set(SimpleNamespace(session_hash="another"))
     try:
-        names = attach(state, KEY)
-        assert attach(state, KEY) == []
+        with monkeypatch.context() as patched:  # one that does not open takes no other with it
+            bad = Made("bad", tmp_path / "nowhere")
+            made = state.trainings.models(KEY)
+            patched.setattr(state.trainings, "models", lambda key: [(bad, None), *made])
+            names, refused = attach(state, KEY)
+        assert ["bad" in each or "nowhere" in each for each in refused] == [True]
+        assert str(tmp_path) not in refused[0]
+        assert attach(state, KEY) == ([], [])
         made = [each.name for each in training.outcome.models]
         assert names == [name for each in made for name in (each, f"{each} (before)")][: len(made) + 1]
         assert [column.name for column in state.models.columns] == ["simcse", *names]
-        assert attach(state, OTHER) == []
+        assert attach(state, OTHER) == ([], [])
     finally:
         LocalContext.request.reset(token)
     assert [column.name for column in state.models.columns] == ["simcse"]
@@ -250,23 +256,27 @@ def test_a_question_shows_both_lists_and_neither_name(voting, state) -> None:
 
 def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_shown_again(voting, state) -> None:
     give, back, stop = map(voting.changing, ("a", "u", "end"))
-    early = stop(0, KEY)
+    first = voting.reopen(KEY).mark
+    early = stop(first, KEY)
     assert "needs a vote" in early.status
     assert early.question
-    assert give(0, KEY).answers == 1
-    assert give(0, KEY).answers == 1  # another tab showed an earlier question
-    assert back(1, KEY).answers == 0
+    assert give(first, KEY).mark == first + 1
+    assert give(first, KEY).mark == first + 1  # another tab showed an earlier question
+    assert back(first + 1, KEY).mark == first
     for count in range(5):
-        shown = give(count, KEY)
+        shown = give(first + count, KEY)
         assert shown.verdict == ""
     assert voting.reopen(KEY) == shown  # after a reload
-    finished = give(5, KEY)
-    assert (finished.question, finished.answers) == ("", 6)
+    finished = give(first + 5, KEY)
+    assert (finished.question, finished.mark) == ("", first + 6)
     assert verdict_html(state.ballots.get(KEY)) == finished.verdict
-    assert back(6, KEY).verdict == ""
-    sent = stop(4, KEY)  # while the fifth vote is on its way to the page
+    assert back(first + 6, KEY).verdict == ""
+    other = replace(state.ballots.get(KEY), number=state.ballots.get(KEY).number + 1)  # of another tab
+    state.ballots.put(KEY, other)
+    assert [each(first + 5, KEY).mark - other.mark for each in (give, back, stop)] == [0, 0, 0]
+    sent = stop(other.mark - 1, KEY)  # while the last vote is on its way to the page
     assert sent.verdict.lstrip().startswith('<h3 class="cse-verdict">')
-    assert LOST in give(0, OTHER).status
+    assert LOST in give(first, OTHER).status
 
 
 def test_the_verdict_says_in_one_sentence_what_the_votes_tell() -> None:

@@ -232,6 +232,14 @@ def test_parquet_arrow_and_xlsx_are_told_from_their_content(tmp_path):
     for name in ("c.xlsx", "a.csv", "b.bin"):
         packed = written(tmp_path / f"{name}.gz", gzip.compress((tmp_path / name).read_bytes()))
         assert Corpus.read(packed).texts == Corpus.read(tmp_path / name).texts
+    with zipfile.ZipFile(tmp_path / "c.xlsx") as whole, zipfile.ZipFile(tmp_path / "cut.xlsx", "w") as cut:
+        for name in whole.namelist():
+            content = whole.read(name)
+            cut.writestr(name, content[:-100] if name.endswith("sheet1.xml") else content)
+    with pytest.raises(
+        ValueError, match=r"cut\.xlsx' \(unclosed token.*\); open it in a spreadsheet, and save it again"
+    ):
+        Corpus.read(tmp_path / "cut.xlsx")
     renamed = written(tmp_path / "c.csv", (tmp_path / "c.xlsx").read_bytes())
     assert Corpus.read(renamed).texts == corpus.texts
 

@@ -115,6 +115,9 @@ def test_a_pair_without_a_hard_negative_takes_anothers_and_rows_without_a_text_a
     examples = training_examples(written(tmp_path / "b.tsv", lines(few)), supervised=True)
     assert (len(examples), len(examples.views)) == (21, 2)
     assert "so few hard negatives are not used" in examples.understood
+    late = [few[0], *((str(row), "e", "") for row in range(1500)), *((str(row), "e", "g") for row in range(1500))]
+    examples = training_examples(written(tmp_path / "c.tsv", lines(late)), supervised=True)
+    assert "3,000 pairs, 1,500 with a hard negative" in examples.understood
 
 
 def test_the_pairs_of_a_premise_share_its_contradictions(tmp_path):

@@ -22,6 +22,7 @@ from cse.encoder.backbone import set_dropout
 from cse.errors import ArtefactError
 from cse.evaluation.metrics import spearman
 from cse.files.writing import partial_folder
+from cse.models.config import Storage
 from cse.models.loading import load
 from cse.training.loop import train
 from cse.training.step import contrast
@@ -48,6 +49,9 @@ def test_a_killed_run_resumes_to_the_result_of_an_uninterrupted_one(bert_folder,
     with pytest.raises(Killed):
         train(killed, run_of(killed, DEV), tmp_path / "killed", report=kill_after(5))
     assert not (tmp_path / "killed").exists()
+    fresh = make(str(bert_folder), name)
+    with pytest.raises(ValueError, match="begun with storage float32, not float16; repeat that one"):
+        train(fresh, run_of(fresh, DEV), tmp_path / "killed", resume=True, storage=Storage.FLOAT16)
     fresh = make(str(bert_folder), name)
     resumed = train(fresh, run_of(fresh, DEV), tmp_path / "killed", resume=True)
     assert losses(tmp_path / "killed") == pytest.approx(losses(tmp_path / "whole"), abs=1e-6)

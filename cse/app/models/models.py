@@ -33,6 +33,7 @@ Opening = tuple[str, str | None, str | None, bool]  # the arguments of `cse.load
 
 log = logging.getLogger(__name__)
 MAX_COLUMNS = 4  # added by one visitor
+UNNAMED = "*"  # a model that only its visitor's page has
 MAX_SESSIONS = 100  # of a client, whose columns are remembered
 MAX_OPEN = Bounds(8, 6 * 2**30)  # models that visitors added, kept open by the server
 PARAMETER_BYTES = 12  # the weights as float32, and the engines' copies of them
@@ -47,7 +48,8 @@ _unused, _marking = count(1), Lock()
 
 @dataclass(frozen=True)
 class Column:
-    """A model on the page: its heading, the arguments of `cse.load`, and the name by which a visitor `added` it.
+    """A model on the page: its heading, the arguments of `cse.load`, and the name by which a visitor `added` it, or
+    `UNNAMED` for a model of the visitor's own.
 
     `start` stands for the model before its first training step.
     """
@@ -264,9 +266,14 @@ def error_line(error: BaseException, model: str = "", name: str = "") -> str:
     A path with blanks is recognised if it is the model's, its parent folder's, or the file name of the error.
     """
     text = " ".join(str(error).split()) or type(error).__name__
-    if Path(model).is_absolute():
-        text = text.replace(model, name).replace(f"{Path(model).parent}/", "")
     for cause in (error, error.__cause__, error.__context__):
         file = getattr(cause, "filename", None)
         text = text.replace(str(file), Path(str(file)).name) if file else text
+    return without_paths(text, model, name)
+
+
+def without_paths(text: str, model: str = "", name: str = "") -> str:
+    """Return a text in which the model's path is its `name`, and other paths are their last part."""
+    if Path(model).is_absolute():
+        text = text.replace(model, name).replace(f"{Path(model).parent}/", "")
     return PATH.sub(r"\1", text)

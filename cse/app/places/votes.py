@@ -14,7 +14,7 @@ from cse.app.corpus.own import KEPT
 from cse.app.events import COMPARISONS, HIDDEN, PROGRESS, QUICK, Linked, Run, refusing, reporter
 from cse.app.models.naming import choices, title
 from cse.app.results.judge import DEFAULT_VOTES, FIRST, SECOND, Judge, columns_of
-from cse.app.state import AppState, Ballot, open_session
+from cse.app.state import MANY_ANSWERS, AppState, Ballot, open_session
 from cse.app.top import Top
 from cse.app.validation import checked_key
 
@@ -33,7 +33,7 @@ SHOW, HIDE = gr.update(visible=True), gr.update(visible=False)
 class View(NamedTuple):
     """What the page shows: a message, a question or a verdict, and the buttons of either.
 
-    `answers` is the number of answers so far: a vote counts only if it is for the question that was shown.
+    `mark` tells the question from others: a vote counts only for the one that was shown.
     """
 
     status: str = ""
@@ -41,15 +41,14 @@ class View(NamedTuple):
     verdict: str = ""
     asking: Any = HIDE
     after: Any = HIDE
-    answers: int = 0
+    mark: int = 0
 
 
 def view(ballot: Ballot) -> View:
     """Return the view of a ballot: its next question, or its verdict."""
-    answers = len(ballot.judgement.answers)
     if ballot.question is not None:
-        return View(question=question_html(ballot), asking=SHOW, answers=answers)
-    return View(verdict=verdict_html(ballot), after=SHOW, answers=answers)
+        return View(question=question_html(ballot), asking=SHOW, mark=ballot.mark)
+    return View(verdict=verdict_html(ballot), after=SHOW, mark=ballot.mark)
 
 
 def question_html(ballot: Ballot) -> str:
@@ -94,16 +93,17 @@ class Voting:
         return View(*[gr.skip()] * len(View._fields)) if ballot is None else view(ballot)
 
     def changing(self, name: str) -> Callable[[float, str], View]:
-        """Return the handler of a button; all but "end" are for the ballot as the page shows it, no later one."""
+        """Return the handler of a button: for the ballot that the page shows, and all but "end" for its question."""
 
-        def changed(answers: float, key: str) -> View:
+        def changed(mark: float, key: str) -> View:
             with self._ballots.lock:
                 ballot = self._ballots.get(key)
                 if ballot is None:
                     return View(html.alert(LOST))
                 if name == "end" and not ballot.judgement.answers:
                     return view(ballot)._replace(status=html.hint(NO_VOTE))
-                if name == "end" or answers == len(ballot.judgement.answers):  # it may be pressed while a vote is sent
+                # "end" may be pressed while a vote is sent; another tab may have begun another ballot.
+                if mark == ballot.mark or (name == "end" and mark // MANY_ANSWERS == ballot.number):
                     change(ballot, name)
                 return view(ballot)
 
@@ -150,13 +150,13 @@ def votes_part(state: AppState, top: Top) -> Votes:
     verdict = gr.HTML("", apply_default_css=False, elem_id="verdict")
     with gr.Row(visible=False) as after:
         back = gr.Button("Undo last vote", size="sm", scale=0, min_width=140)
-    answers = gr.Number(0, precision=0, visible=False)
-    outputs = [status, question, verdict, asking, after, answers]
+    mark = gr.Number(0, precision=0, visible=False)
+    outputs = [status, question, verdict, asking, after, mark]
     voting = Voting(state)
     begun = refusing(voting.begin, {FIRST: first, SECOND: second, FIELD: top.corpus, "The key": top.key}, outputs)
     lane: dict[str, Any] = {"show_progress_on": status, **HIDDEN, **COMPARISONS}
     started = start.click(*begun, **lane)
     started.then(None, js=TO_QUESTION, **HIDDEN)
     for name, button in (*cast.items(), ("end", last), ("u", back)):
-        button.click(voting.changing(name), [answers, top.key], outputs, **QUICK)
+        button.click(voting.changing(name), [mark, top.key], outputs, **QUICK)
     return Votes(first, second, Linked((), begun, ()), Run(voting.reopen, [top.key], outputs))

@@ -207,11 +207,9 @@ class Trainer:
 
         An opened page, which knows no mark yet, has those that its address names, where all of these are there.
         """
-        try:
-            fresh = attach(self._state, key)
-        except ValueError as error:
-            gr.Warning(html.escape(str(error)))
-            fresh = []
+        fresh, others = attach(self._state, key)
+        for reason in others:
+            gr.Warning(html.escape(reason))
         if not fresh:
             return self.unchanged[: self.page]
         known = columns_of(self._state)

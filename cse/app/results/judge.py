@@ -94,7 +94,7 @@ class Judge(Result):
         told = {row for question in asked for row in (question.row, *question.start, *question.result)}
         lines = {row: " ".join(chosen.texts[row].split()) for row in told}
         cut = {row: line if len(line) <= MAX_SHOWN else f"{line[: MAX_SHOWN - 1]}…" for row, line in lines.items()}
-        return Ballot(Judgement(setup, self.votes), tuple(asked), cut, len(differing) / len(texts))
+        return Ballot(Judgement(setup, self.votes), tuple(asked), cut, len(differing) / len(texts), corpus=chosen.key)
 
 
 def columns_of(state: AppState) -> dict[str, Column]:

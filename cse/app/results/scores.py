@@ -24,6 +24,7 @@ from cse.evaluation.reproduction import shipped_ledger
 from cse.evaluation.results import AVERAGE
 from cse.evaluation.tasks import TASKS, find_task
 from cse.methods.catalogue import UNTRAINED as READINGS
+from cse.models.fitted_texts import fitted_count, fitted_note
 from cse.models.names import BACKBONE, START, canonical_name
 
 if TYPE_CHECKING:
@@ -398,7 +399,8 @@ class Labels(Result):
         So a model that was adapted to the corpus is scored on texts that it was not fitted on. They are encoded anew:
         vectors of a corpus may have length 1 or be of bfloat16, which k-means groups otherwise than `judge` does.
         `low` and `high` are the 95 % interval of `neighbours` by the bootstrap, `lead_low` and `lead_high` that of the
-        lead of the first model on the same texts; `texts` and `labels` are what was scored.
+        lead of the first model on the same texts; `texts` and `labels` are what was scored, `fitted` how many of these
+        texts the model was fitted on all the same, as by another way to hold texts out.
         """
         rows, labels = held_out(session.corpus)
         texts = [session.corpus.texts[row].strip() for row in rows]
@@ -414,12 +416,17 @@ class Labels(Result):
             return {**label_scores(encoded[name], labels), "low": ends.low, "high": ends.high, "lead_low": lead.low,
                     "lead_high": lead.high, "texts": len(rows), "labels": len(set(labels))}  # fmt: skip
 
-        return stacked({name: scores(name) for name in ordered})
+        fitted = {column.name: fitted_count(column.model, texts) for column in session.columns}
+        for name in filter(fitted.get, ordered):
+            note = fitted_note(fitted[name], len(set(texts)), "different texts")
+            session.notes.append(f"{title(name)} was {note}, so that its scores are too good.")
+        return stacked({name: {**scores(name), "fitted": fitted[name]} for name in ordered})
 
     def says(self, frame: pd.DataFrame) -> str:
         best, first = frame.iloc[0], title(frame.iloc[0]["model"])
         near = [name for name in frame["model"].iloc[1:][frame["lead_low"].iloc[1:] <= 0]]
-        of = f"{best['texts']:,} texts that nothing was fitted on, with {best['labels']} labels"
+        held = "" if frame["fitted"].any() else " that nothing was fitted on"
+        of = f"{best['texts']:,} texts{held}, with {best['labels']} labels"
         if len(frame) == 1:
             return f"{first}: {best['neighbours']:.1f} % of the five nearest have the text's label, on {of}."
         differ = f"{'does' if len(near) == 1 else 'do'} not differ significantly"

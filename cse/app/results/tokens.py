@@ -197,7 +197,7 @@ class Template(Result):
             f"{'gains' if gain > 0 else 'loses'} {abs(gain):.1f} points in {title(name)}"
             for name, gain in sure["gain"].items()
         ]
-        rest = "in no model more than chance" if sure.empty else "elsewhere nothing beyond chance"
+        rest = "differs in no model by more than chance" if sure.empty else "elsewhere nothing beyond chance"
         return f"Your template {', '.join([*parts, rest] if len(sure) < len(gains) else parts)}."
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:

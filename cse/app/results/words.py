@@ -179,6 +179,7 @@ def reaction(moved: Mapping[str, float], what: str) -> str:
     """Return which models `what` moves little; `moved` is the share of the way to an unrelated sentence by model."""
     deaf = [name for name, share in moved.items() if share < UNHEARD]
     least, most = (f"{max(0, round(100 * end(moved.values())))}" for end in (min, max))
-    said = f"{what} moves the vector {least} to {most} % of the way to an unrelated sentence"
+    share = least if least == most else f"{least} to {most}"
+    said = f"{what} moves the vector {share} % of the way to an unrelated sentence"
     little = f", in {listed(deaf)} less than {percent(UNHEARD)}" if 0 < len(deaf) < len(moved) else ""
     return f"{said[:1].upper()}{said[1:]}{little}."

@@ -22,7 +22,7 @@ import cse
 from cse.adaptation.choice import PROJECTION, START, UNMEASURED
 from cse.adaptation.workspace import CANDIDATE, MARK_FILE, REPORT
 from cse.app.html import printed
-from cse.app.models.models import error_line
+from cse.app.models.models import error_line, without_paths
 from cse.app.training.request import ADAPT, MODEL, Made, TrainingRequest, steps_of
 from cse.encoder.devices import without_bound
 from cse.encoder.processes import start_command
@@ -322,7 +322,9 @@ class Training:
         reason, interrupted = "", 0.0
         try:
             while not process.ended(POLL):
-                self.seconds, self.lines = earlier + time.monotonic() - began, tuple(process.lines)
+                self.seconds = earlier + time.monotonic() - began
+                start = self.request.start
+                self.lines = [without_paths(line, start, Path(start).name) for line in tuple(process.lines)]
                 self.progress = read_progress(self.folder)
                 if not finishing:
                     if self.seconds > 60 * self.request.minutes + GRACE:

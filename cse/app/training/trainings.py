@@ -144,6 +144,13 @@ class Trainings:
         self._uploaded.put((key, next(self._numbers)), (made, folder))
         return made
 
+    def discard(self, made: Made) -> None:
+        """Delete a model that was uploaded and cannot be used."""
+        for name, entry in self._uploaded.entries():
+            if entry.value[0] is made:
+                self._uploaded.pop(name)
+                shutil.rmtree(entry.value[1], ignore_errors=True)
+
     def local_model(self, path: Any) -> Made:
         """Return the model in a folder of the owner's computer. Raises ValueError if it is none, or not the owner's."""
         if not self.rules.own:
