@@ -337,8 +337,8 @@ def groups_of(
 
 
 def fitted_counts(session: Session, texts: Sequence[str]) -> dict[str, int]:
-    """Return the models that were fitted on some of these texts, each with their number."""
-    counts = {column.name: fitted_count(column.model, texts) for column in session.columns}
+    """Return the models that were fitted on some of these texts, each with their number; none before its training."""
+    counts = {column.name: fitted_count(column.model, texts) for column in session.columns if not column.start}
     return {name: count for name, count in counts.items() if count}
 
 
