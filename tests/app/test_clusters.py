@@ -39,7 +39,18 @@ from cse.app.results import duplicates
 from cse.app.results.colourings import MARKS, SHAPES, by_fifths, by_group, looks_of
 from cse.app.results.duplicates import Duplicates, percentile_of, tables
 from cse.app.results.groups import Groups, Neighbours
-from cse.app.results.map import HEIGHT, LETTER, SIDE, WIDTH, Map, colourings_of, names_on, pair_of, titles_of
+from cse.app.results.map import (
+    HEIGHT,
+    LETTER,
+    SIDE,
+    WIDTH,
+    Map,
+    colourings_of,
+    fitted_counts,
+    names_on,
+    pair_of,
+    titles_of,
+)
 from cse.app.show import Answer, page_html, read_first
 from cse.app.state import AppState, Session, open_session, open_state
 from cse.app.validation import FieldError
@@ -209,6 +220,12 @@ def test_label_neighbours_are_of_the_labels_of_the_texts_and_not_of_those_that_a
     for name, rows in by_models(Map(groups=4).frame(session)).items():
         fresh = neighbour_values(vectors_of(state, name), np.unique(labels, return_inverse=True)[1]).mean()
         assert rows["same_topic"].iloc[0] == pytest.approx(fresh) != by_models(drawn)[name]["same_topic"].iloc[0]
+
+
+def test_a_model_before_its_training_was_fitted_on_nothing(state, monkeypatch) -> None:
+    monkeypatch.setattr("cse.app.results.map.fitted_count", lambda model, texts: 3)
+    session = open_session(state, models=["simcse (before)", "simcse"])
+    assert fitted_counts(session, TEXTS) == {"simcse": 3}
 
 
 def test_a_pinned_text_is_that_of_the_corpus_where_the_maps_have_some_of_its_texts(drawn) -> None:
