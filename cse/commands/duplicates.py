@@ -81,8 +81,7 @@ def main(
     corpus = cli.read_corpus(file, column, read=read).check(1, "a search for duplicates")
     if len(corpus) == 1:
         raise ValueError(f"{corpus.name}: only 1 text in it; duplicates need at least 2")
-    for path in filter(None, (output, groups)):  # a bad output fails before anything is encoded
-        check_writable(path)
+    check_writable(output, groups)  # a bad output fails before anything is encoded
     encoder = cse.load(model, pooling, family=family)
     distinct, rows = numbered(corpus.sentences)
     with tempfile.TemporaryDirectory() as folder:

@@ -150,8 +150,7 @@ def _write(output: Path, corpus: Corpus, encode: Callable[[], np.ndarray]) -> No
         np.save(fresh, encode())
         write_file(rows, lambda fresh: np.save(fresh, corpus.rows))
 
-    for path in (output, rows):  # a bad output fails before anything is encoded
-        check_writable(path)
+    check_writable(output, rows)  # a bad output fails before anything is encoded
     write_file(output, write)
     cli.log(f"{rows}: the numbers of the rows, from 1")
 

@@ -54,8 +54,7 @@ def main(
     check_guarded(for_spreadsheets, csv_output)
     corpus = cli.read_corpus(file, column, labels, read)
     corpus.check(groups or MIN_TEXTS, f"grouping into {groups}" if groups else "grouping")
-    for path in filter(None, (csv_output, json_file)):  # a bad output fails before anything is encoded
-        check_writable(path)
+    check_writable(csv_output, json_file)  # a bad output fails before anything is encoded
     encoder = cse.load(model, pooling, family=family)
     summary, numbers = _topics(corpus, encoder, groups, seed)
     if "scores" in summary and (count := fitted_count(model, corpus.sentences)):

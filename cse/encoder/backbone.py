@@ -111,16 +111,13 @@ def _check(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
     embeddings: Any = model.get_input_embeddings()
     if last >= (rows := len(embeddings.weight)):
         raise ArtefactError(f"{name}: its tokenizer gives {piece!r} the number {last}, its model has {rows} embeddings")
-    if not reads_positions(model) and not _reads_word_vectors(model, rows // 2):
-        kind = model.config.model_type
-        raise ArtefactError(
-            f"{name}: a model of type {kind} does not read word vectors as it reads tokens; give another model"
-        )
+    if not reads_positions(model):
+        _check_word_vectors(name, model, rows // 2)
 
 
 @torch.inference_mode()
-def _reads_word_vectors(model: PreTrainedModel, token: int) -> bool:
-    """True if a model gives the same for its word vectors as for tokens: texts reach it as vectors, as prompts do.
+def _check_word_vectors(name: str, model: PreTrainedModel, token: int) -> None:
+    """Raise ArtefactError unless a model gives the same for its word vectors as for tokens: texts reach it as vectors.
 
     ESM's leaves its positions and its normalisation out; others raise errors of any kind.
     """
@@ -129,9 +126,13 @@ def _reads_word_vectors(model: PreTrainedModel, token: int) -> bool:
     try:
         of_tokens = model.base_model(input_ids=ids, **asked)[0]
         of_vectors = model.base_model(inputs_embeds=model.get_input_embeddings()(ids), **asked)[0]
-    except Exception:
-        return False
-    return torch.allclose(of_tokens, of_vectors, rtol=1e-3, atol=1e-4)
+        if not torch.allclose(of_tokens, of_vectors, rtol=1e-3, atol=1e-4):
+            raise ValueError("what it gives differs")
+    except Exception as error:
+        raise ArtefactError(
+            f"{name}: a model of type {model.config.model_type} does not read word vectors as it reads tokens; give "
+            "another model"
+        ) from error
 
 
 def _with_weights(config: Any, weights: Mapping[str, np.ndarray]) -> tuple[PreTrainedModel, dict[str, Any]]:

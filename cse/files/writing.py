@@ -179,10 +179,11 @@ def write_file(path: Path, fill: Callable[[Path], object]) -> None:
         os.replace(fresh, target)
 
 
-def check_writable(path: Path) -> None:
-    """Raise OSError naming `path` if `write_file` could not begin to write it; its folder is made, a file unchanged."""
-    with _new_file(path):
-        pass
+def check_writable(*paths: Path | None) -> None:
+    """Raise OSError naming a path that `write_file` could not begin to write; its folder is made, a file unchanged."""
+    for path in filter(None, paths):
+        with _new_file(path):
+            pass
 
 
 @contextmanager

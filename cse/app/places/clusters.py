@@ -139,7 +139,7 @@ class Clusters:
         except NotYet as error:  # its maps come with its vectors, and ask again
             return [html.hint(f"{error} The near-duplicates follow."), "", gr.skip(), gr.skip(), "", ()]
         mark, (keep, _, *shared) = frame.attrs["searched_by"], rest
-        if placed not in ((), mark):
+        if others := placed not in ((), mark):
             session, asked, frame = self._near(0.0, model, keep, "", *shared)
         groups = html.hint("No near-duplicates at this strictness; move the slider towards loose.")
         if len(frame):
@@ -148,8 +148,8 @@ class Clusters:
         # An answer that is late leaves what a visitor has moved or chosen since.
         begun = {"value": frame.attrs["model"]} if placed != mark else {}
         slider = frame.attrs["advised"] if placed != mark else gr.skip()
-        none = "" if placed not in ((), mark) else gr.skip()
-        return [html.verdict(asked.says(frame)), groups, slider, gr.update(choices=names, **begun), none, mark]
+        rejected = "" if others else gr.skip()
+        return [html.verdict(asked.says(frame)), groups, slider, gr.update(choices=names, **begun), rejected, mark]
 
     def count(self, *values: Any) -> str:
         """Return the numbers after a group was kept or rejected."""

@@ -146,7 +146,8 @@ class Map(Result):
         if drawn:
             fitted = fitted_counts(session, sentences) if labels else {}
             frame.attrs["fitted"] = list(fitted)
-            session.notes.extend([*said, *fitted_notes(fitted, sentences)])
+            too_good = "label neighbours are too good here; Results and Your model count those held out"
+            session.notes.extend([*said, *fitted_notes(fitted, sentences, too_good)])
         if not session.failed:
             session.state.frames.put(self.cache_key(session), (frame, dict(session.models), tuple(session.notes)))
         yield frame
@@ -342,14 +343,13 @@ def fitted_counts(session: Session, texts: Sequence[str]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def fitted_notes(counts: Mapping[str, int], texts: Sequence[str]) -> list[str]:
-    """Return how many of these texts models were fitted on, whose label neighbours are therefore too good."""
-    held_out = "label neighbours are too good here; Results and Your model count those held out"
+def fitted_notes(counts: Mapping[str, int], texts: Sequence[str], too_good: str) -> list[str]:
+    """Return how many of these texts models were fitted on, and what of theirs is therefore `too_good`."""
     names: dict[str, list[str]] = {}
     for name, count in counts.items():
         names.setdefault(fitted_note(count, len(set(texts)), "different texts"), []).append(title(name))
     return [
-        f"{listed(of)} {'were' if len(of) > 1 else 'was'} {note}, so {'their' if len(of) > 1 else 'its'} {held_out}."
+        f"{listed(of)} {'were' if len(of) > 1 else 'was'} {note}, so {'their' if len(of) > 1 else 'its'} {too_good}."
         for note, of in names.items()
     ]
 

@@ -16,7 +16,7 @@ from cse.app.corpus.corpora import FIELD
 from cse.app.models.models import Column, Failure, checkpoint_of, free_name
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, by_models, choice, listed, stacked, titled
-from cse.app.results.map import fitted_counts
+from cse.app.results.map import fitted_counts, fitted_notes
 from cse.corpus.corpus import Corpus
 from cse.errors import as_called, command_line
 from cse.evaluation.clustering import label_scores, neighbour_values
@@ -25,7 +25,6 @@ from cse.evaluation.reproduction import shipped_ledger
 from cse.evaluation.results import AVERAGE
 from cse.evaluation.tasks import TASKS, find_task
 from cse.methods.catalogue import UNTRAINED as READINGS
-from cse.models.fitted_texts import fitted_note
 from cse.models.names import BACKBONE, START, canonical_name
 
 if TYPE_CHECKING:
@@ -418,9 +417,7 @@ class Labels(Result):
                     "lead_high": lead.high, "texts": len(rows), "labels": len(set(labels))}  # fmt: skip
 
         fitted = fitted_counts(session, texts)
-        for name in filter(fitted.get, ordered):
-            note = fitted_note(fitted[name], len(set(texts)), "different texts")
-            session.notes.append(f"{title(name)} was {note}, so that its scores are too good.")
+        session.notes.extend(fitted_notes(fitted, texts, "scores are too good"))
         return stacked({name: {**scores(name), "fitted": fitted.get(name, 0)} for name in ordered})
 
     def says(self, frame: pd.DataFrame) -> str:

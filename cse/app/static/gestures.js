@@ -75,7 +75,8 @@ function tell() {
 }
 
 cse.looks = () => [
-  state.pinned < 0 ? '' : String(props.value.positions[state.pinned]), state.picked ? state.shown.slice(0, state.count).join(',') : '',
+  state.pinned < 0 ? '' : String(props.value.positions[state.pinned]),
+  state.picked ? state.shown.slice(0, state.count).join(',') : '',
   state.by, typed(), only(),
 ];
 
